@@ -1,0 +1,1 @@
+"""Decisions about one operation: defaults, references, limits, quota. Knows no HTTP and no etcd."""

@@ -1,0 +1,117 @@
+"""What a shoot is charged: the worst case of what it may grow to, by the table of evaluators.
+
+These functions are what quota admission builds on; they expect valid objects.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from admission.metering.demand import (
+    demand_of,
+    forbidden_machine_types,
+    is_reduction,
+    same_demand,
+)
+from admission.metering.evaluators import add_machines, add_shoot, quantity_text
+from admission.metering.prices import ProfilePrices, of_profile, of_record
+from admission.metering.pricing import Pricing, Unpriceable
+from apis.meta.transaction import Object, Record
+
+__all__ = [
+    "Charged", "Unpriceable", "Usage", "UsageByType", "charge", "forbidden_machine_types",
+    "is_reduction", "requests_and_limits", "same_demand",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """`charge`: canonical metric -> canonical quantity; zero ones are left out.
+
+    `prices`: what was used of the price list, to be stored with the shoot. Not to be changed.
+    """
+
+    charge: dict[str, str]
+    prices: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Metric -> nanos: `requests` at autoScalerMin machines, `limits` at autoScalerMax."""
+
+    requests: Mapping[str, int]
+    limits: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class UsageByType:
+    """`workers` and `machines` (a single one of each worker) are in the order of the workers."""
+
+    shoot: Usage
+    workers: tuple[Usage, ...]
+    machines: tuple[Usage, ...]
+
+
+def charge(
+    shoot: Object,
+    profile: Record | Object | None,
+    stored_prices: Mapping[str, Any] | None = None,
+    *,
+    profile_version: str = "",
+) -> Charged:
+    """The charge of a shoot. Raises Unpriceable, which names every unknown type at once.
+
+    A type that the profile lists counts as listed; one that it lists as not usable, or no longer
+    (None or empty: the profile is gone), counts only where `stored_prices` shows that the shoot was
+    admitted with it, in the latter case at that price.
+
+    A Record is decoded and parsed once per content. A decoded profile is parsed once per object
+    and must not be changed afterwards, or once per `profile_version` where that is given.
+    """
+    demand = demand_of(shoot)
+    pricing = Pricing(demand, _lists(profile, profile_version), stored_prices)
+    totals: dict[str, int] = {}
+    for pool, machine in zip(demand.pools, pricing.machines, strict=True):
+        add_machines(totals, machine, pool.maximum)
+    add_shoot(totals, demand)
+    charged = {name: quantity_text(name, amount) for name, amount in totals.items() if amount}
+    return Charged(charged, pricing.used)
+
+
+def requests_and_limits(
+    shoot: Object,
+    profile: Record | Object | None,
+    stored_prices: Mapping[str, Any] | None = None,
+    *,
+    profile_version: str = "",
+) -> UsageByType:
+    """What the shoot, each worker, and one machine of each worker use. Otherwise as `charge`.
+
+    One machine's request and limit are the same. Zero amounts are kept: a minimum bounds them.
+    """
+    demand = demand_of(shoot)
+    pricing = Pricing(demand, _lists(profile, profile_version), stored_prices)
+    requests: dict[str, int] = {}
+    limits: dict[str, int] = {}
+    workers: list[Usage] = []
+    machines: list[Usage] = []
+    for pool, machine in zip(demand.pools, pricing.machines, strict=True):
+        low: dict[str, int] = {}
+        high: dict[str, int] = {}
+        single: dict[str, int] = {}
+        for totals, count in (
+            (low, pool.minimum), (requests, pool.minimum),
+            (high, pool.maximum), (limits, pool.maximum), (single, 1),
+        ):  # fmt: skip
+            add_machines(totals, machine, count)
+        workers.append(Usage(low, high))
+        machines.append(Usage(single, single))
+    add_shoot(requests, demand)
+    add_shoot(limits, demand)
+    return UsageByType(Usage(requests, limits), tuple(workers), tuple(machines))
+
+
+def _lists(profile: Record | Object | None, version: str) -> ProfilePrices | None:
+    if isinstance(profile, Record):
+        return of_record(profile)
+    return of_profile(profile, version) if profile else None

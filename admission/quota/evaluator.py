@@ -1,0 +1,389 @@
+"""The last gate before storage: batched admission, and the write that it allows, in one transaction.
+
+Each write arrives as a *waiter*: what it changes, and a result that stays open until somebody
+positively decides. Its caller holds the claim of the written object; what is left to claim are the
+records on which the decision rests.
+
+**Who waits for whom.** A write that touches no ledger (a status, a label, a profile) needs nothing
+besides its own object and is committed at once. Metered writes of shoots queue in *lanes*: one lane
+per set of ledgers. The scheduler takes the lane of the oldest waiter together with all lanes that
+share a ledger with it, directly or through others, in order of arrival and up to one transaction's
+size, and tries to claim everything that they need. It never waits for a claim: what cannot be
+claimed stays in its lane, grows, and is looked at again when keys are released. Hence nobody waits
+while holding a batch, writers that share no ledger never wait for each other, and a burst is
+evaluated in as few batches as there are commits. Changes of bindings and quotas go alone, since
+their callers hold claims that shoots want. One that has been waiting for long (`AGED_SECONDS`)
+holds back younger shoots that want the same keys; shoots' callers hold nothing that anybody else
+waits for, so this cannot close a circle.
+
+**A batch**, step by step:
+
+1. Read the newest value of every claimed key, once. If a binding names other quotas than when the
+   waiter was queued, the waiter is planned and queued again.
+2. Apply the changes in order of arrival to the running books (`books.py`). What is refused stays
+   refused, whatever happens to the others; a dry run is judged and not entered.
+3. Commit the objects and the ledgers, guarded by all that any of the decisions, refusals included,
+   has looked at. If nothing is to be written, a linearizable read confirms the refusals instead: a
+   refusal must not rest on a value that another replica has already replaced.
+4. On a conflict nothing was written. A waiter whose own object moved is handed back to its caller,
+   who runs the whole request again on the fresh one. The others are evaluated again on the
+   values that the failed compare returned: `retries` times at once, then at random intervals until
+   their time is up (504).
+
+**Other replicas.** Two replicas that write one ledger without pause lose every second race, and one
+of them now and then loses several in a row. So a replica that has lost a race for a ledger is
+polite for a while (`POLITE_SECONDS`): after each batch it committed it keeps the ledger claimed for
+about as long as a commit takes. Requests gather meanwhile, the other's transaction gets through,
+and its value arrives by the watch before the next batch is evaluated. The two then take turns.
+
+**Bounds.** `workers` batches at a time. A waiter that is not in a batch after `timeout_seconds` is
+withdrawn with a 504; one that is awaits its transaction's outcome, which is bounded by the commit's
+own deadline, so that nothing is ever charged behind a client's back. The number of waiters is
+bounded by the server's limit of mutating requests in flight.
+"""
+
+import asyncio
+import itertools
+import logging
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from admission.interface import Intent
+from admission.quota.bindings import BindingChange
+from admission.quota.books import Books
+from admission.quota.change import Change
+from admission.quota.ledger import Needs, Surroundings
+from admission.quota.plain import PlainChange
+from admission.quota.quotas import QuotaChange
+from admission.quota.shoots import ShootChange
+from admission.quota.views import Views
+from admission.quota.waiting import BATCH_BYTES, Waiter, WaitingRoom
+from apis.meta import errors
+from apis.meta.transaction import (
+    Claim,
+    Committed,
+    Conflict,
+    OutcomeUnknown,
+    Snapshot,
+    TooLarge,
+    Transactor,
+    Unavailable,
+)
+
+log = logging.getLogger(__name__)
+
+AGED_SECONDS = 0.25
+POLITE_SECONDS = 1.0
+MAX_PAUSE_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Counters since the start. `batches` counts those that were committed or confirmed."""
+
+    batches: int = 0
+    admitted: int = 0
+    refused: int = 0
+    conflicts: int = 0
+    expired: int = 0
+    waiting: int = 0
+
+
+@dataclass(slots=True)
+class _Batch:
+    waiters: list[Waiter]
+    claim: Claim
+    keys: frozenset[str]
+
+
+class Evaluator:
+    """Implements `admission.interface.Gate`. `run` owns all tasks; without it nothing is admitted."""
+
+    def __init__(
+        self,
+        transactor: Transactor,
+        around: Surroundings,
+        *,
+        workers: int = 5,
+        timeout_seconds: float = 10.0,
+        retries: int = 3,
+        views: Views | None = None,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._transactor = transactor
+        self._around = around
+        self._views = views or Views()
+        self._workers = workers
+        self._timeout = timeout_seconds
+        self._retries = retries
+        self._jitter = jitter
+        self._polite_until: dict[str, float] = {}
+        self._commit_seconds = 0.005
+        self._sequence = itertools.count()
+        self._room = WaitingRoom(transactor.max_operations)
+        self._tasks: asyncio.TaskGroup | None = None
+        self._stopped = asyncio.Event()
+        self._running = 0
+        self._is_scheduled = False
+        self._counts = dict.fromkeys(("batches", "admitted", "refused", "conflicts", "expired"), 0)
+        transactor.on_release(self._wake)
+
+    async def run(self) -> None:
+        """Serve until `close`. Batches under way are finished; what still waits is turned away."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                self._tasks = tasks
+                self._wake()
+                await self._stopped.wait()
+                self._tasks = None
+        finally:
+            self._tasks = None
+            for waiter in self._room.everybody():
+                self._room.leave(waiter)
+                waiter.fail(Unavailable("the server is shutting down"))
+
+    def close(self) -> None:
+        self._stopped.set()
+
+    def statistics(self) -> Statistics:
+        return Statistics(**self._counts, waiting=len(self._room))
+
+    async def admit(self, intent: Intent) -> Committed | None:
+        """See `Gate.admit`."""
+        loop = asyncio.get_running_loop()
+        waiter = Waiter(
+            intent, self._change_of(intent), next(self._sequence), loop.time(), loop.create_future()
+        )
+        waiter.needs = await self._plan(waiter.change)
+        if not waiter.needs.keys:
+            return await self._write_alone(waiter)
+        if self._stopped.is_set():
+            raise Unavailable("the server is shutting down")
+        expiry = loop.call_later(self._timeout, self._expire, waiter)
+        self._enqueue(waiter)
+        try:
+            return await waiter.outcome
+        finally:
+            expiry.cancel()
+            self._room.leave(waiter)
+
+    def _change_of(self, intent: Intent) -> Change:
+        plural = intent.attributes.resource.plural
+        directory = self._around.directory
+        if plural == "shoots":
+            return ShootChange(intent, self._views)
+        if plural == "quotas":
+            return QuotaChange(intent, self._views, directory)
+        if plural in ("privatesecretbindings", "crosssecretbindings", "secretbindings"):
+            return BindingChange(intent, self._views, directory)
+        return PlainChange(intent)
+
+    async def _plan(self, change: Change) -> Needs:
+        known: dict[str, Snapshot] = {}
+        needs = change.needs(known)
+        while needs.missing:
+            known.update(await self._transactor.newest(needs.missing))
+            needs = change.needs(known)
+        return needs
+
+    async def _write_alone(self, waiter: Waiter) -> Committed | None:
+        books = Books({waiter.intent.key: waiter.seen}, self._views, self._around)
+        waiter.change.apply(books, fold=not waiter.dry_run)
+        transaction = books.transaction()
+        return await self._transactor.commit(transaction) if transaction is not None else None
+
+    # -- waiting ---------------------------------------------------------------------------
+
+    def _enqueue(self, waiter: Waiter) -> None:
+        self._room.enter(waiter)
+        self._wake()
+
+    def _expire(self, waiter: Waiter) -> None:
+        if self._room.leave(waiter):
+            self._counts["expired"] += 1
+            waiter.fail(
+                errors.timeout(
+                    f"no admission decision within {self._timeout:g} seconds; nothing was stored", 1
+                )
+            )
+
+    def _wake(self) -> None:
+        if not self._is_scheduled and self._tasks is not None and self._room:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._schedule)
+
+    # -- scheduling ------------------------------------------------------------------------
+
+    def _schedule(self) -> None:
+        self._is_scheduled = False
+        now = asyncio.get_running_loop().time()
+        reserved: set[str] = set()
+        for head in self._room.heads():
+            if self._running >= self._workers or self._tasks is None:
+                return
+            if not self._room.is_head(head):
+                continue
+            if head.is_shoot and reserved and not reserved.isdisjoint(head.needs.keys):
+                continue
+            batch = self._claim_batch(head)
+            if batch is not None:
+                self._running += 1
+                self._tasks.create_task(self._run_batch(batch))
+            elif now - head.since > AGED_SECONDS:
+                reserved |= head.needs.keys
+
+    def _claim_batch(self, head: Waiter) -> _Batch | None:
+        if not head.is_shoot:
+            return self._try([head])
+        connected = self._room.connected(head)
+        batch = self._try(self._room.oldest(connected))
+        if batch is None and len(connected) > 1:
+            batch = self._try(self._room.oldest(connected[:1]))
+        return batch
+
+    def _try(self, waiters: list[Waiter]) -> _Batch | None:
+        exclusive: frozenset[str] = frozenset().union(*(w.needs.exclusive for w in waiters))
+        shared = frozenset().union(*(w.needs.shared for w in waiters)) - exclusive
+        claim = self._transactor.try_claim(exclusive, shared)
+        if claim is None:
+            return None
+        for waiter in waiters:
+            self._room.leave(waiter)
+        return _Batch(waiters, claim, exclusive | shared)
+
+    # -- a batch ---------------------------------------------------------------------------
+
+    async def _run_batch(self, batch: _Batch) -> None:
+        try:
+            await self._decide(batch)
+        except (Unavailable, OutcomeUnknown, TooLarge, errors.StatusError) as error:
+            self._fail(batch, error)
+        except Exception as error:  # a fault of one batch ends its requests, not the server
+            log.exception("a batch of %d admissions failed", len(batch.waiters))
+            self._fail(batch, error)
+        finally:
+            self._fail(batch, OutcomeUnknown("the server stopped while the write was under way"))
+            batch.claim.release()
+            self._running -= 1
+            self._wake()
+
+    @staticmethod
+    def _fail(batch: _Batch, error: BaseException) -> None:
+        for waiter in batch.waiters:
+            waiter.fail(error)
+
+    async def _decide(self, batch: _Batch) -> None:
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + self._timeout
+        for attempt in itertools.count():
+            if attempt > self._retries:
+                if clock() > deadline:
+                    break
+                await asyncio.sleep(self._pause_seconds())
+            snapshots = dict(await self._transactor.newest(batch.keys))
+            await self._replan(batch, snapshots)
+            if not batch.waiters:
+                return
+            books = self._evaluate(batch, snapshots)
+            transaction = books.transaction()
+            try:
+                if transaction is not None:
+                    started = clock()
+                    self._settle(batch, await self._transactor.commit(transaction))
+                    self._commit_seconds = clock() - started
+                    await self._let_others_write(batch)
+                    return
+                if await self._transactor.confirm(books.evidence):
+                    self._settle(batch, None)
+                    return
+            except Conflict as lost:
+                self._counts["conflicts"] += 1
+                self._be_polite(lost)
+            except TooLarge:
+                if len(batch.waiters) == 1:
+                    raise
+                self._spread(batch)
+                return
+            await self._hand_back(batch)
+        raise errors.timeout(
+            f"other replicas kept changing the quota's accounts for {self._timeout:g} seconds; "
+            "nothing was stored",
+            1,
+        )
+
+    def _pause_seconds(self) -> float:
+        return min(self._commit_seconds, MAX_PAUSE_SECONDS) * (1 + self._jitter())
+
+    def _be_polite(self, lost: Conflict) -> None:
+        now = asyncio.get_running_loop().time()
+        if len(self._polite_until) > 1000:
+            self._polite_until = {k: t for k, t in self._polite_until.items() if t > now}
+        self._polite_until.update(dict.fromkeys(lost.current, now + POLITE_SECONDS))
+
+    async def _let_others_write(self, batch: _Batch) -> None:
+        """Keep the claims a moment longer where another replica wants the same ledgers."""
+        now = asyncio.get_running_loop().time()
+        if any(self._polite_until.get(key, 0.0) > now for key in batch.keys):
+            await asyncio.sleep(self._pause_seconds())
+
+    async def _replan(self, batch: _Batch, snapshots: Mapping[str, Snapshot]) -> None:
+        """Queue again those who turn out to need keys that the batch has not claimed."""
+        stay = []
+        for waiter in batch.waiters:
+            needs = waiter.change.needs(snapshots)
+            if not needs.missing and needs.keys <= batch.keys:
+                stay.append(waiter)
+                continue
+            waiter.needs = await self._plan(waiter.change)
+            self._enqueue(waiter)
+        batch.waiters = stay
+
+    def _evaluate(self, batch: _Batch, snapshots: dict[str, Snapshot]) -> Books:
+        """Apply every change. One that fails by a fault of ours is set aside with its error, and
+        the rest starts over: it may have left half an entry."""
+        snapshots.update((waiter.intent.key, waiter.seen) for waiter in batch.waiters)
+        while True:
+            books = Books(snapshots, self._views, self._around)
+            for waiter in batch.waiters:
+                waiter.refusal = None
+                try:
+                    waiter.change.apply(books, fold=not waiter.dry_run)
+                except errors.StatusError as refusal:
+                    waiter.refusal = refusal
+                except Exception as fault:  # a corrupt ledger must not stop those who do not use it
+                    log.exception("cannot account for %s", waiter.intent.key)
+                    waiter.fail(fault)
+            stay = [waiter for waiter in batch.waiters if not waiter.outcome.done()]
+            if len(stay) == len(batch.waiters):
+                return books
+            batch.waiters = stay
+
+    def _settle(self, batch: _Batch, committed: Committed | None) -> None:
+        self._counts["batches"] += 1
+        for waiter in batch.waiters:
+            if waiter.refusal is not None:
+                self._counts["refused"] += 1
+                waiter.fail(waiter.refusal)
+            else:
+                self._counts["admitted"] += not waiter.dry_run
+                waiter.settle(None if waiter.dry_run else committed)
+
+    async def _hand_back(self, batch: _Batch) -> None:
+        """Waiters whose own object is no longer what their caller saw start over."""
+        own = await self._transactor.newest([waiter.intent.key for waiter in batch.waiters])
+        stay = []
+        for waiter in batch.waiters:
+            now = own[waiter.intent.key]
+            if now.mod_revision == waiter.seen.mod_revision:
+                stay.append(waiter)
+            else:
+                waiter.fail(Conflict({now.key: now}))
+        batch.waiters = stay
+
+    def _spread(self, batch: _Batch) -> None:
+        """The store takes less than was reckoned: queue all again, each to go alone."""
+        for waiter in batch.waiters:
+            waiter.change.size_bytes = BATCH_BYTES + 1
+            self._enqueue(waiter)
+        batch.waiters = []

@@ -1,0 +1,55 @@
+"""What quota admission asks of those around it. Storage implements `Transactor` structurally."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+
+class Directory(Protocol):
+    """Who refers to whom, as the watch cache's indexes have it.
+
+    It may be stale: it names users in messages and finds usages whose display to refresh. No
+    decision rests on it.
+    """
+
+    def shoots_of(self, binding_key: str) -> Sequence[str]:
+        """`namespace/name` of shoots that use a binding."""
+        ...
+
+    def bindings_of(self, namespace: str, name: str) -> Sequence[str]:
+        """`namespace/name` of bindings that name a quota."""
+        ...
+
+    def usages_of(self, namespace: str, name: str) -> Sequence[str]:
+        """Keys of the QuotaUsages of a quota."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What changes need besides the records they rest on."""
+
+    directory: Directory
+    clock: Callable[[], datetime]
+    new_uid: Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The keys that a change's decision rests on, besides its own object's.
+
+    `exclusive` will be written, `shared` only guarded. `missing` has to be known before the
+    others can be told: read it and ask again.
+    """
+
+    exclusive: frozenset[str] = frozenset()
+    shared: frozenset[str] = frozenset()
+    missing: frozenset[str] = frozenset()
+
+    @property
+    def keys(self) -> frozenset[str]:
+        return self.exclusive | self.shared
+
+
+NOTHING = Needs()

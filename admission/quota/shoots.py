@@ -1,0 +1,211 @@
+"""What a write of a shoot does to the books: charge, charge the difference, return."""
+
+from collections.abc import Mapping
+
+from admission.interface import Intent
+from admission.metering.charges import (
+    Unpriceable,
+    charge,
+    forbidden_machine_types,
+    is_reduction,
+    same_demand,
+)
+from admission.quota.books import Books, QuotaLedger, UsageLedger
+from admission.quota.ledger import NOTHING, Needs
+from admission.quota.usage import Usage, decode, difference, exceeded, refusal
+from admission.quota.views import QuotaView, Route, Views
+from apis.garden.v1beta1.register import BY_KIND
+from apis.meta import errors, fields
+from apis.meta.keys import object_key
+from apis.meta.request import Attributes
+from apis.meta.transaction import NO_HEADER, Header, Object, Record, Snapshot, encode_body
+
+BINDING_REF = "spec.cloud.secretBindingRef.name"
+PROFILE = "spec.cloud.profile"
+
+
+def binding_key_of(shoot: Object) -> str:
+    """The key of the binding that a shoot names, in the shoot's own namespace."""
+    ref = shoot["spec"]["cloud"]["secretBindingRef"]
+    resource = BY_KIND[ref.get("kind") or "SecretBinding"]
+    return object_key(resource.plural, shoot["metadata"]["namespace"], ref["name"])
+
+
+class ShootChange:
+    """A create, an update or the removal of a shoot.
+
+    Whether it is metered is decided by what changes, not by the verb: a write that leaves the
+    demand as it was (status, labels, finalizers) touches no ledger and no quota can refuse it. A
+    shoot that is terminating keeps the charge it has, whatever is written, until it is gone.
+    """
+
+    def __init__(self, intent: Intent, views: Views) -> None:
+        self.key = intent.key
+        self._attributes = intent.attributes
+        self._obj = intent.obj
+        self._old = intent.attributes.old
+        self._header = intent.old.header if intent.old is not None else NO_HEADER
+        self._body = encode_body(intent.obj) if intent.obj is not None else b""
+        self._views = views
+        subject = intent.obj if intent.obj is not None else self._old
+        if subject is None:
+            raise ValueError("neither an old nor a new shoot")
+        self._binding = binding_key_of(subject)
+        self._profile = object_key("cloudprofiles", "", subject["spec"]["cloud"]["profile"])
+        self.size_bytes = len(self._body)
+        self.metered = self._is_metered()
+
+    def _is_metered(self) -> bool:
+        if self._obj is None:
+            return True
+        if self._old is None:
+            return True
+        if "deletionTimestamp" in self._old["metadata"]:
+            return False
+        return not same_demand(self._obj, self._old)
+
+    def route(self, known: Mapping[str, Snapshot]) -> Route | None:
+        """Where the charge lands, once the binding and its quotas are known."""
+        binding = known.get(self._binding)
+        if binding is None or binding.record is None:
+            return None
+        found = self._views.route(binding.record, known)
+        return found if isinstance(found, Route) else None
+
+    def needs(self, known: Mapping[str, Snapshot]) -> Needs:
+        if not self.metered:
+            return NOTHING
+        profile = frozenset() if self._obj is None else frozenset((self._profile,))
+        binding = known.get(self._binding)
+        if binding is None:
+            return Needs(missing=frozenset((self._binding,)))
+        if binding.record is None:
+            return Needs(shared=profile | {self._binding})
+        route = self._views.route(binding.record, known)
+        if not isinstance(route, Route):
+            return Needs(missing=route)
+        return Needs(route.exclusive, route.shared | profile)
+
+    def apply(self, books: Books, *, fold: bool) -> None:
+        books.look(self.key)
+        if not self.metered:
+            if fold:
+                books.put(self.key, self._body, self._header)
+            return
+        if self._obj is None:
+            self._return(books, fold=fold)
+            return
+        binding = books.binding(self._binding)
+        if binding is None:
+            raise self._invalid(fields.not_found(BINDING_REF, self._binding.rpartition("/")[2]))
+        if binding.terminating and self._old is None:
+            raise errors.forbidden(
+                self._attributes.resource,
+                self._attributes.name,
+                "its secret binding is being deleted",
+            )
+        header, delta = self._price(books, self._obj)
+        route, ledgers = self._open(books)
+        self._judge(books, route, ledgers, delta)
+        if fold:
+            self._enter(books, route, ledgers, delta, count=1 if self._old is None else 0)
+            books.put(self.key, self._body, header)
+
+    def _return(self, books: Books, *, fold: bool) -> None:
+        """Give back what was charged, wherever the binding's quotas put it."""
+        if not fold:
+            return
+        route, ledgers = self._open(books)
+        delta = {metric: -nanos for metric, nanos in decode(self._header.charge).items()}
+        self._enter(books, route, ledgers, delta, count=-1)
+        books.remove(self.key)
+
+    def _price(self, books: Books, obj: Object) -> tuple[Header, Usage]:
+        """The header to store, and how the charge differs from the one before."""
+        profile = self._profile_of(books)
+        try:
+            priced = charge(obj, profile, self._header.prices)
+        except Unpriceable as unknown:
+            raise self._invalid(*unknown.errors) from unknown
+        header = Header(charge=priced.charge, prices=priced.prices)
+        return header, difference(decode(priced.charge), decode(self._header.charge))
+
+    def _profile_of(self, books: Books) -> Record | None:
+        """The profile; it may be gone only where the shoot's own price list can stand in for it."""
+        profile = books.look(self._profile)
+        if profile is None and self._old is None:
+            raise self._invalid(fields.not_found(PROFILE, self._profile.rpartition("/")[2]))
+        return profile
+
+    def _open(
+        self, books: Books
+    ) -> tuple[Route, list[tuple[QuotaView, UsageLedger, QuotaLedger | None]]]:
+        route = self.route(books.snapshots)
+        if route is None:
+            raise ValueError(f"binding of a stored shoot is gone: {self._binding}")
+        for key in route.shared:
+            books.look(key)
+        ledgers = []
+        for stop in route.stops:
+            quota = books.quota(stop.quota)
+            if quota is None:
+                raise ValueError(f"quota of a stored binding is gone: {stop.quota}")
+            usage = books.usage_ledger(stop.usage, quota)
+            ledgers.append((quota, usage, books.quota_ledger(stop.quota) if stop.secret else None))
+        return route, ledgers
+
+    def _judge(
+        self,
+        books: Books,
+        route: Route,
+        ledgers: list[tuple[QuotaView, UsageLedger, QuotaLedger | None]],
+        delta: Usage,
+    ) -> None:
+        """Every quota must allow it; all that do not are named."""
+        if len(route.stops) != len(self._quota_keys(books)):
+            raise self._forbidden("a quota of its secret binding does not exist")
+        if self._old is not None and self._obj is not None and is_reduction(self._obj, self._old):
+            return
+        refusals = []
+        for quota, usage, whole in ledgers:
+            used = whole.used if whole is not None else usage.used
+            if over := exceeded(quota.limits, used, delta):
+                refusals.append(refusal(quota.name, over, used, delta))
+            if quota.machine_types is not None and self._obj is not None:
+                wrong = forbidden_machine_types(self._obj, self._old, quota.machine_types)
+                refusals.extend(f"quota {quota.name}: {error}" for error in wrong)
+        if refusals:
+            raise self._forbidden("; ".join(refusals))
+
+    def _quota_keys(self, books: Books) -> tuple[str, ...]:
+        binding = books.binding(self._binding)
+        return binding.quota_keys if binding is not None else ()
+
+    def _enter(
+        self,
+        books: Books,
+        route: Route,
+        ledgers: list[tuple[QuotaView, UsageLedger, QuotaLedger | None]],
+        delta: Usage,
+        *,
+        count: int,
+    ) -> None:
+        account = books.count_ledger(route.ledger)
+        account.count += count
+        if account.count < 0:
+            raise ValueError(f"ledger {route.ledger} would fall below zero")
+        account.touched = account.touched or bool(count)
+        every: list[QuotaLedger | UsageLedger] = [usage for _, usage, _ in ledgers]
+        every.extend(whole for _, _, whole in ledgers if whole is not None)
+        books.post([*every, account], delta)
+
+    def _forbidden(self, why: str) -> errors.StatusError:
+        return errors.forbidden(self._attributes.resource, self._attributes.name, why)
+
+    def _invalid(self, *causes: fields.FieldError) -> errors.StatusError:
+        return invalid(self._attributes, causes)
+
+
+def invalid(attributes: Attributes, causes: tuple[fields.FieldError, ...]) -> errors.StatusError:
+    resource = attributes.resource
+    return errors.invalid(resource.kind, resource.group, attributes.name, list(causes))

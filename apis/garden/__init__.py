@@ -1,0 +1,1 @@
+"""The API group `garden.sapcloud.io`."""

@@ -1,0 +1,178 @@
+"""ShootLimitRange: bounds and defaults for the shoots of a namespace, as LimitRange for pods."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from apis.garden.v1beta1.common import (
+    AGE,
+    bounded,
+    dict_at,
+    list_at,
+    metric_name_errors,
+    metric_quantities,
+    text_at,
+)
+from apis.garden.v1beta1.metrics import canonical_metric
+from apis.meta import fields
+from apis.meta.fields import FieldError
+from apis.meta.quantity import nanos_of
+from apis.meta.resource import Column, Resource
+from apis.meta.schema import Schema
+from apis.meta.structure import ListOf, ListType, String, Struct
+from apis.meta.transaction import Header, Object
+
+TYPES = ("Machine", "Shoot", "Worker")
+
+LIMITED = ("cpu", "gpu", "loadbalancer", "machines", "memory", "storage.<class>")
+"""The metrics that a limit may name. A limit is about one shoot, worker or machine, by the
+canonical names alone."""
+
+_AMOUNTS = ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")
+
+_ONE = 10**9
+"""1, in nanos."""
+
+_LIMIT = Struct(
+    doc="The limits of one type.",
+    fields={
+        "type": String(
+            doc="What is limited: a whole shoot, one worker group or one machine.", enum=TYPES
+        ),
+        "min": metric_quantities("The least of a request, which is at autoScalerMin machines."),
+        "max": metric_quantities("The most of a limit, which is at autoScalerMax machines."),
+        "default": metric_quantities("The limit where none is given."),
+        "defaultRequest": metric_quantities("The request where none is given."),
+        "maxLimitRequestRatio": metric_quantities("The most that a limit may be of its request."),
+    },
+    required=("type",),
+)
+
+
+def _rules(new: Object, _old: Object | None) -> Iterator[FieldError]:
+    for index, limit in enumerate(list_at(new, "spec", "limits")):
+        path = f"spec.limits[{index}]"
+        amounts = {name: dict_at(limit, name) for name in _AMOUNTS}
+        for name in _AMOUNTS:
+            yield from metric_name_errors(f"{path}.{name}", amounts[name], LIMITED)
+        if text_at(limit, "type") == "Shoot":
+            detail = "may not be specified when `type` is 'Shoot'"
+            for name in ("default", "defaultRequest"):
+                if amounts[name]:
+                    yield fields.forbidden(f"{path}.{name}", detail)
+        yield from _order_errors(path, amounts)
+
+
+def _order_errors(path: str, amounts: Mapping[str, Mapping[str, Any]]) -> Iterator[FieldError]:
+    """min <= defaultRequest <= default <= max for every metric, and a ratio that can be kept."""
+    for metric in sorted({metric for by_metric in amounts.values() for metric in by_metric}):
+        if canonical_metric(metric) is None:
+            continue
+        texts = {name: amounts[name][metric] for name in _AMOUNTS if metric in amounts[name]}
+        values = {name: n for name, text in texts.items() if (n := _nanos(text)) is not None}
+        for low, high, at, detail in _ORDER:
+            if low in values and high in values and values[low] > values[high]:
+                text = detail.format(low=texts[low], high=texts[high])
+                yield fields.invalid(f"{path}.{at}[{metric}]", texts[at], text)
+        yield from _ratio_errors(path, metric, texts, values)
+
+
+_ORDER = (
+    ("min", "max", "min", "min value {low} is greater than max value {high}"),
+    (
+        "min", "defaultRequest", "defaultRequest",
+        "min value {low} is greater than default request value {high}",
+    ),
+    (
+        "defaultRequest", "max", "defaultRequest",
+        "default request value {low} is greater than max value {high}",
+    ),
+    (
+        "defaultRequest", "default", "defaultRequest",
+        "default request value {low} is greater than default limit value {high}",
+    ),
+    ("min", "default", "default", "min value {low} is greater than default value {high}"),
+    ("default", "max", "default", "default value {low} is greater than max value {high}"),
+)  # fmt: skip
+"""(the lower, the higher, where to report, how), in the words of LimitRange."""
+
+
+def _ratio_errors(
+    path: str, metric: str, texts: Mapping[str, Any], values: Mapping[str, int]
+) -> list[FieldError]:
+    """A ratio beyond max / min bounds nothing: exactly compared, as ratio * min > max."""
+    ratio = values.get("maxLimitRequestRatio")
+    if ratio is None:
+        return []
+    at, text = f"{path}.maxLimitRequestRatio[{metric}]", texts["maxLimitRequestRatio"]
+    if ratio < _ONE:
+        return [fields.invalid(at, text, f"ratio {text} is less than 1")]
+    least, most = values.get("min"), values.get("max")
+    if least and most is not None and most >= least and ratio * least > most * _ONE:
+        detail = f"ratio {text} is greater than max/min = {texts['max']}/{texts['min']}"
+        return [fields.invalid(at, text, detail)]
+    return []
+
+
+def _nanos(text: object) -> int | None:
+    if type(text) is not str:
+        return None
+    try:
+        return nanos_of(text)
+    except ValueError:
+        return None
+
+
+def _limits_cell(obj: Object, _header: Header) -> object:
+    """`Shoot: cpu <= 40; Worker: machines 1..5`."""
+    return "; ".join(filter(None, map(_limit_text, list_at(obj, "spec", "limits"))))
+
+
+def _limit_text(limit: object) -> str:
+    least, most = dict_at(limit, "min"), dict_at(limit, "max")
+    bounds = []
+    for metric in sorted({*least, *most}):
+        if metric not in least:
+            bounds.append(f"{metric} <= {most[metric]}")
+        elif metric not in most:
+            bounds.append(f"{metric} >= {least[metric]}")
+        else:
+            bounds.append(f"{metric} {least[metric]}..{most[metric]}")
+    return f"{text_at(limit, 'type')}: {', '.join(bounds)}" if bounds else ""
+
+
+SHOOT_LIMIT_RANGE = Resource(
+    kind="ShootLimitRange",
+    plural="shootlimitranges",
+    singular="shootlimitrange",
+    short_names=("slr",),
+    schema=Schema(
+        Struct(
+            doc="Bounds and defaults for the shoots of a namespace.",
+            fields={
+                "spec": Struct(
+                    doc="What is bounded and what is filled in.",
+                    fields={
+                        "limits": ListOf(
+                            doc="The limits, one entry per type.",
+                            items=_LIMIT,
+                            semantics=ListType.MAP,
+                            keys=("type",),
+                        ),
+                        "defaultMachineType": String(
+                            doc="The machine type of workers that name none.", min_length=1
+                        ),
+                        "defaultVolumeType": String(
+                            doc="The volume type of workers that name none.", min_length=1
+                        ),
+                    },
+                )
+            },
+            required=("spec",),
+        )
+    ),
+    columns=(
+        Column("Limits", _limits_cell, description="The bounds, by type and metric."),
+        AGE,
+    ),
+    rules=bounded(_rules),
+)

@@ -1,0 +1,1 @@
+"""API machinery that no kind owns: what k8s.io/apimachinery is to Kubernetes."""

@@ -1,0 +1,47 @@
+"""Values that describe one request. A leaf on purpose: every layer may name them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from apis.meta.resource import Resource
+from apis.meta.transaction import Object
+
+
+class Operation(StrEnum):
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+
+
+@dataclass(frozen=True, slots=True)
+class UserInfo:
+    """Who asks, as authentication established it."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+ANONYMOUS = UserInfo("system:anonymous", ("system:unauthenticated",))
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What admission sees of one operation on one object.
+
+    `obj` is the object as it would be stored (None on delete) and `old` the stored one (None on
+    create). Mutating plugins may change `obj` in place; nobody changes `old`.
+    `subresource` is "" or "status". `options`: `dry_run` judges without storing.
+    """
+
+    operation: Operation
+    resource: Resource
+    namespace: str
+    name: str
+    user: UserInfo
+    obj: Object | None
+    old: Object | None
+    subresource: str = ""
+    dry_run: bool = False

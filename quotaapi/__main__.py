@@ -1,0 +1,46 @@
+"""`python -m quotaapi`: argv -> Config -> the server."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from quotaapi import __version__, config
+
+_COMMANDS = {
+    "serve": "run the API server",
+    "audit": "check the accounts at every etcd revision",
+    "version": "print the version",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit code."""
+    parser = argparse.ArgumentParser(
+        "quotaapi", description="quotas for clusters, admitted exactly"
+    )
+    commands = "\n".join(f"  {name:9} {text}" for name, text in _COMMANDS.items())
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = f"commands:\n{commands}\n\n`quotaapi COMMAND --help` tells its flags."
+    parser.add_argument("command", choices=tuple(_COMMANDS), metavar="COMMAND")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...")
+    parsed = parser.parse_args(argv)
+    if parsed.command == "version":
+        print(__version__)  # noqa: T201 -- what the command is for
+        return 0
+    if parsed.command == "audit":
+        # Imported here: the auditor needs none of the server, nor the server it.
+        code: int = import_module("quotaapi.audit").run(parsed.arguments)
+        return code
+    try:
+        chosen = config.parse(parsed.arguments)
+    except config.ConfigError as error:
+        print(f"quotaapi serve: {error}", file=sys.stderr)  # noqa: T201 -- before logging is set up
+        return 2
+    from quotaapi import server
+
+    return server.run(chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

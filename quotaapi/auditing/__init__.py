@@ -1,0 +1,1 @@
+"""The accounts recomputed from what etcd holds: pure, and independent of admission."""

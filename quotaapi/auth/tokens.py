@@ -1,0 +1,64 @@
+"""Bearer tokens of a file, in kube-apiserver's format: `token,user,uid,"group1,group2"` a line."""
+
+import csv
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from apis.meta import errors
+from apis.meta.request import UserInfo
+from quotaapi.auth.interface import Credentials, authenticated
+
+
+class TokenFileError(ValueError):
+    """A token file that is not what it should be."""
+
+
+class TokenAuthenticator:
+    """Tokens are kept and looked up hashed: how long a look-up takes says nothing about a token."""
+
+    def __init__(self, users: Mapping[bytes, UserInfo]) -> None:
+        self._users = users
+
+    @classmethod
+    def of_file(cls, path: Path) -> "TokenAuthenticator":
+        """Raises TokenFileError, OSError."""
+        with path.open(newline="", encoding="utf-8") as file:
+            return cls(_users(file, str(path)))
+
+    async def authenticate(self, credentials: Credentials) -> UserInfo | None:
+        token = bearer_token(credentials.headers.get("Authorization", ""))
+        if not token:
+            return None
+        user = self._users.get(_digest(token))
+        if user is None:
+            raise errors.unauthorized()
+        return user
+
+
+def bearer_token(header: str) -> str:
+    """Empty where the header is none of this kind."""
+    scheme, _, token = header.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def _digest(token: str) -> bytes:
+    return sha256(token.encode(errors="surrogateescape")).digest()
+
+
+def _users(lines: Iterable[str], path: str) -> Mapping[bytes, UserInfo]:
+    users: dict[bytes, UserInfo] = {}
+    for number, columns in enumerate(csv.reader(lines), 1):
+        if not columns or (len(columns) == 1 and not columns[0].strip()):
+            continue
+        if len(columns) < 3 or not columns[0] or not columns[1]:
+            raise TokenFileError(f'{path}:{number}: expected token,user,uid[,"group1,group2"]')
+        token, name, uid, *rest = (column.strip() for column in columns)
+        groups = (
+            tuple(filter(None, (group.strip() for group in rest[0].split(",")))) if rest else ()
+        )
+        digest = _digest(token)
+        if digest in users:
+            raise TokenFileError(f"{path}:{number}: the token is already that of another line")
+        users[digest] = authenticated(name, groups, uid)
+    return users

@@ -1,0 +1,199 @@
+"""The command line, read once: argv -> a frozen Config. Flag names are kube-apiserver's."""
+
+import argparse
+import ipaddress
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class ConfigError(ValueError):
+    """Flags that contradict each other, or would open the server to those who must not reach it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that an operator can choose. Seconds are floats, sizes are counts.
+
+    `etcd_servers` empty: an etcd of the server's own in `data_dir`. `min_request_timeout_seconds`
+    bounds watches from below: one without `timeoutSeconds` lives between it and twice it.
+    """
+
+    bind_address: str = "127.0.0.1"
+    secure_port: int = 8443
+    data_dir: Path = Path("quotaapi.data")
+    tls_cert_file: Path | None = None
+    tls_private_key_file: Path | None = None
+    client_ca_file: Path | None = None
+    token_auth_file: Path | None = None
+    etcd_servers: tuple[str, ...] = ()
+    etcd_prefix: str = "/registry"
+    etcd_cafile: Path | None = None
+    etcd_certfile: Path | None = None
+    etcd_keyfile: Path | None = None
+    etcd_max_txn_ops: int = 128
+    etcd_max_request_bytes: int = 1536 * 1024
+    etcd_compaction_interval_seconds: float = 300.0
+    watch_cache_size: int = 10_000
+    quota_workers: int = 5
+    quota_cache_size: int = 100
+    admission_timeout_seconds: float = 10.0
+    request_timeout_seconds: float = 60.0
+    min_request_timeout_seconds: float = 1800.0
+    max_requests_inflight: int = 400
+    max_mutating_requests_inflight: int = 200
+    shutdown_grace_seconds: float = 10.0
+    log_level: str = "INFO"
+
+    @property
+    def embedded_etcd(self) -> bool:
+        return not self.etcd_servers
+
+
+EMBEDDED_MAX_TXN_OPS = 1000
+"""What the embedded etcd is started with; other etcds take 128 unless they are told otherwise."""
+
+_VERBOSE = 4
+"""kube's `--v`: from here on debug messages are shown."""
+
+
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_DURATION = re.compile(r"(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:h|ms|us|µs|ns|m|s))+")
+_PART = re.compile(r"([0-9.]+)([a-zµ]+)")
+
+
+def parse_duration(text: str) -> float:
+    """The seconds of a Go duration that is not negative: `1m30s`, `500ms`, `0`."""
+    if text == "0":
+        return 0.0
+    if not _DURATION.fullmatch(text):
+        raise ValueError(f'time: invalid duration "{text}"')
+    return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+
+
+def _seconds(text: str) -> float:
+    """A Go duration, or plain seconds as kube's integer flags have them."""
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
+        return float(text)
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, is {number}")
+    return number
+
+
+def _servers(text: str) -> tuple[str, ...]:
+    servers = tuple(filter(None, (part.strip().rstrip("/") for part in text.split(","))))
+    for server in servers:
+        if not server.startswith(("http://", "https://")):
+            raise argparse.ArgumentTypeError(f"{server}: an endpoint is http://... or https://...")
+    return servers
+
+
+def add_serve_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of `serve`; a flag that is left out keeps Config's own default."""
+    parser.argument_default = argparse.SUPPRESS
+    add = parser.add_argument
+    add("--bind-address", metavar="IP", help="address to listen on (default 127.0.0.1)")
+    add("--secure-port", type=int, metavar="PORT", help="HTTPS port (default 8443; 0: any)")
+    add("--data-dir", type=Path, metavar="DIR", help="certificates and the embedded etcd")
+    add("--tls-cert-file", type=Path, metavar="FILE", help="serving certificate, with its chain")
+    add("--tls-private-key-file", type=Path, metavar="FILE", help="key of --tls-cert-file")
+    add("--client-ca-file", type=Path, metavar="FILE", help="who signs client certificates, too")
+    add("--token-auth-file", type=Path, metavar="FILE", help='CSV: token,user,uid,"group1,group2"')
+    _add_etcd_flags(parser)
+    _add_limit_flags(parser)
+
+
+def _add_etcd_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--etcd-servers", type=_servers, metavar="URLS", help="comma separated; absent: embedded")
+    add("--etcd-prefix", metavar="PREFIX", help="what all keys begin with (default /registry)")
+    add("--etcd-cafile", type=Path, metavar="FILE", help="CA of the etcd servers")
+    add("--etcd-certfile", type=Path, metavar="FILE", help="client certificate for etcd")
+    add("--etcd-keyfile", type=Path, metavar="FILE", help="key of --etcd-certfile")
+    add("--etcd-max-txn-ops", type=_positive, metavar="N", help="etcd's own --max-txn-ops")
+    add("--etcd-max-request-bytes", type=_positive, metavar="N", help="etcd's --max-request-bytes")
+    add(
+        "--etcd-compaction-interval", type=_seconds, metavar="DURATION",
+        dest="etcd_compaction_interval_seconds", help="default 5m",
+    )  # fmt: skip
+
+
+def _add_limit_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--watch-cache-size", type=_positive, metavar="N", help="events kept for resumed watches")
+    add("--quota-workers", type=_positive, metavar="N", help="batches judged at once (default 5)")
+    add("--quota-cache-size", type=_positive, metavar="N", help="quotas looked aside (default 100)")
+    durations = {
+        "--admission-timeout": "how long a request waits for its quota (default 10s)",
+        "--request-timeout": "after which a request is a 504 (default 60s)",
+        "--min-request-timeout": "least life of a watch that names none (default 1800s)",
+        "--shutdown-grace": "how long shutdown waits for running requests (default 10s)",
+    }
+    for flag, text in durations.items():
+        dest = flag.lstrip("-").replace("-", "_") + "_seconds"
+        add(flag, type=_seconds, metavar="DURATION", dest=dest, help=text)
+    add("--max-requests-inflight", type=_positive, metavar="N", help="reads at once (default 400)")
+    add(
+        "--max-mutating-requests-inflight", type=_positive, metavar="N",
+        help="writes at once (default 200)",
+    )  # fmt: skip
+    add("--log-level", choices=("DEBUG", "INFO", "WARNING", "ERROR"), help="default INFO")
+    add("--v", "-v", type=int, metavar="N", help=f"kube's verbosity; {_VERBOSE} and more: DEBUG")
+
+
+def serve_config(namespace: argparse.Namespace) -> Config:
+    """Raises ConfigError for values that do not go together."""
+    given = {key: value for key, value in vars(namespace).items() if key != "command"}
+    if given.pop("v", 0) >= _VERBOSE:
+        given["log_level"] = "DEBUG"
+    config = Config(**given)
+    if config.embedded_etcd and "etcd_max_txn_ops" not in given:
+        config = Config(**given, etcd_max_txn_ops=EMBEDDED_MAX_TXN_OPS)
+    _check(config)
+    return config
+
+
+def _check(config: Config) -> None:
+    pairs = (
+        (
+            "tls-cert-file",
+            config.tls_cert_file,
+            "tls-private-key-file",
+            config.tls_private_key_file,
+        ),
+        ("etcd-certfile", config.etcd_certfile, "etcd-keyfile", config.etcd_keyfile),
+    )
+    for one, first, other, second in pairs:
+        if (first is None) != (second is None):
+            raise ConfigError(f"--{one} and --{other} belong together: give both or neither")
+    if not config.etcd_prefix.startswith("/") or config.etcd_prefix.strip("/") == "":
+        raise ConfigError("--etcd-prefix must begin with a slash and name something")
+    if not 0 <= config.secure_port <= 65535:
+        raise ConfigError(f"--secure-port {config.secure_port} is no port")
+    try:
+        address = ipaddress.ip_address(config.bind_address)
+    except ValueError:
+        raise ConfigError(f"--bind-address {config.bind_address!r} is no IP address") from None
+    if not address.is_loopback:
+        # Everyone who is authenticated may do everything here: nobody checks RBAC, namespaces
+        # or rights on secrets, so nobody from outside gets as far as authentication.
+        raise ConfigError(
+            f"--bind-address {address} is refused: without a kubeconfig the server stands alone, "
+            "where every authenticated user may do everything, and serves loopback addresses only"
+        )
+
+
+def parse(argv: Sequence[str]) -> Config:
+    """What `serve` makes of its flags. Exits as argparse does on unknown ones; raises ConfigError."""
+    parser = argparse.ArgumentParser("quotaapi serve", allow_abbrev=False)
+    add_serve_flags(parser)
+    return serve_config(parser.parse_args(argv))

@@ -1,0 +1,38 @@
+"""Who refers to whom, from the watch cache's indexes: `admission.quota.ledger.Directory`."""
+
+from collections.abc import Sequence
+
+from apis.meta.keys import parse_object_key
+from storage.interface import Reader
+
+BINDINGS = ("crosssecretbindings", "privatesecretbindings", "secretbindings")
+
+
+class CacheDirectory:
+    """For messages and for refreshing what is shown; no decision rests on it."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def shoots_of(self, binding_key: str) -> Sequence[str]:
+        return self._names("shoots", "binding", _path(binding_key))
+
+    def bindings_of(self, namespace: str, name: str) -> Sequence[str]:
+        value = f"{namespace}/{name}"
+        return [found for plural in BINDINGS for found in self._names(plural, "quota", value)]
+
+    def usages_of(self, namespace: str, name: str) -> Sequence[str]:
+        records = self._reader.by_index("quotausages", "quota", f"{namespace}/{name}")
+        return [record.key for record in records]
+
+    def _names(self, plural: str, index: str, value: str) -> list[str]:
+        keys = (record.key for record in self._reader.by_index(plural, index, value))
+        return [key.split("/", 2)[2] for key in keys]
+
+
+def _path(key: str) -> str:
+    """`<plural>/<namespace>/<name>`, as the shoots' index names a binding."""
+    parsed = parse_object_key(key)
+    if parsed is None:
+        raise ValueError(f"not an object's key: {key}")
+    return "/".join(parsed)

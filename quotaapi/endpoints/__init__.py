@@ -1,0 +1,1 @@
+"""HTTP to REST: one verb per file; what a request says, decoded, and what it is answered."""

@@ -1,0 +1,48 @@
+"""DELETE of one object and of a collection."""
+
+from aiohttp import web
+
+from apis.meta import codec, errors
+from quotaapi.endpoints import query, respond, shapes
+from quotaapi.endpoints.api import Api
+from quotaapi.endpoints.bodies import read_options
+from quotaapi.endpoints.exchange import Exchange
+from quotaapi.endpoints.listing import list_query
+from quotaapi.endpoints.negotiation import accepted
+from quotaapi.registry.options import DeleteOptions
+from quotaapi.registry.rest import Rest
+
+
+async def delete(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse:
+    """A Status where the object is gone, the object itself where it waits for its finalizers."""
+    info = exchange.info
+    representation = accepted(exchange.header("Accept"))
+    options = await _options(exchange)
+    written = await api.mutations.run(
+        rest.delete(exchange.user, info.namespace, info.name, options)
+    )
+    if written.removed:
+        uid = codec.decode_json(written.body).value["metadata"].get("uid", "")
+        success = errors.success_status(rest.resource, info.name, uid)
+        answer = respond.value(exchange, success, representation)
+    else:
+        answer = shapes.one(exchange, rest.resource, written, representation)
+    respond.add_warnings(answer, written.warnings)
+    return answer
+
+
+async def delete_collection(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse:
+    info = exchange.info
+    representation = accepted(exchange.header("Accept"))
+    shapes.check_shape(representation, is_list=True)
+    options = await _options(exchange)
+    selection = list_query(rest.resource, info.query)
+    found = await api.mutations.run(
+        rest.delete_collection(exchange.user, info.namespace, selection, options)
+    )
+    return await shapes.page(exchange, rest.resource, found, representation)
+
+
+async def _options(exchange: Exchange) -> DeleteOptions:
+    body, decode = await read_options(exchange)
+    return query.delete_options(exchange.info.query, body, decode)

@@ -1,0 +1,64 @@
+"""One request on its way through the filters to its endpoint, and its body."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from aiohttp import web
+
+from apis.meta import errors
+from apis.meta.request import ANONYMOUS, UserInfo
+from quotaapi.endpoints.requestinfo import RequestInfo
+
+MAX_BODY_BYTES = 3 * 1024 * 1024
+"""kube-apiserver's limit for a request's body."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """`user` is whom authentication found; before it, nobody. `clock` tells a table's ages."""
+
+    request: web.BaseRequest
+    info: RequestInfo
+    audit_id: str
+    clock: Callable[[], datetime]
+    user: UserInfo = ANONYMOUS
+
+    def header(self, name: str) -> str:
+        return self.request.headers.get(name, "")
+
+
+Handler = Callable[[Exchange], Awaitable[web.StreamResponse]]
+"""Raises StatusError for every answer that is no success."""
+
+
+async def read_body(request: web.BaseRequest) -> bytes:
+    """The whole body. Raises 413 as soon as it is known to be too long: the rest is not read."""
+    if (request.content_length or 0) > MAX_BODY_BYTES:
+        raise _too_large()
+    if not request.body_exists:
+        return b""
+    if request.headers.get("Expect", "").lower() == "100-continue":
+        await _invite(request)
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        while chunk := await request.content.readany():
+            size += len(chunk)
+            if size > MAX_BODY_BYTES:
+                raise _too_large()
+            chunks.append(chunk)
+    except web.RequestPayloadError as error:
+        raise errors.bad_request(f"malformed request body: {error}") from error
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+async def _invite(request: web.BaseRequest) -> None:
+    """Tell a client that holds its body back until it is wanted (curl, from a megabyte on)."""
+    await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    # What counts as the beginning of the answer begins after this.
+    request.writer.output_size = 0
+
+
+def _too_large() -> errors.StatusError:
+    return errors.entity_too_large(f"limit is {MAX_BODY_BYTES}")

@@ -1,0 +1,143 @@
+"""The parameters of a list, a watch or a deletecollection, decoded and judged as kube-apiserver does."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from apis.meta import errors, fields
+from apis.meta.fields import FieldError
+from apis.meta.resource import Resource
+from apis.meta.selectors import FieldSelector, LabelSelector
+from quotaapi.endpoints import query as parameters
+from quotaapi.endpoints.query import Query
+from quotaapi.registry.rest import ListQuery
+
+NOT_OLDER_THAN: Final = "NotOlderThan"
+EXACT: Final = "Exact"
+
+_EVERYTHING: Final = LabelSelector.parse("")
+_NO_FIELDS: Final = FieldSelector.parse("", ())
+_WHOLE: Final = ListQuery(_EVERYTHING, _NO_FIELDS)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchQuery:
+    """`initial_events` None: not said, then the version decides. `timeout_seconds` 0: not said."""
+
+    query: ListQuery
+    bookmarks: bool = False
+    initial_events: bool | None = None
+    timeout_seconds: int = 0
+
+
+def list_query(resource: Resource, text: str) -> ListQuery:
+    """Raises 400 and 422."""
+    if not text:
+        return _WHOLE
+    query = parameters.parse(text)
+    limit = max(parameters.integer(query, "limit") or 0, 0)
+    labels = _labels(query)
+    _refuse(_list_faults(query))
+    version = parameters.first(query, "resourceVersion")
+    token = parameters.first(query, "continue")
+    if token and version not in ("", "0"):
+        raise errors.bad_request("specifying resource version is not allowed when using continue")
+    return ListQuery(
+        labels,
+        _fields(resource, query),
+        resource_version=parameters.resource_version(version),
+        match=parameters.first(query, "resourceVersionMatch"),
+        limit=limit,
+        continue_token=token,
+    )
+
+
+def watch_query(resource: Resource, text: str) -> WatchQuery:
+    """Raises 400 and 422. A limit and a continue token mean nothing to a watch."""
+    query = parameters.parse(text)
+    timeout = max(parameters.integer(query, "timeoutSeconds") or 0, 0)
+    labels = _labels(query)
+    _refuse(_watch_faults(query))
+    version = parameters.resource_version(parameters.first(query, "resourceVersion"))
+    return WatchQuery(
+        ListQuery(labels, _fields(resource, query), resource_version=version),
+        bookmarks=bool(parameters.boolean(query, "allowWatchBookmarks")),
+        initial_events=parameters.boolean(query, "sendInitialEvents"),
+        timeout_seconds=timeout,
+    )
+
+
+def _labels(query: Query) -> LabelSelector:
+    text = parameters.first(query, "labelSelector")
+    if not text:
+        return _EVERYTHING
+    try:
+        return LabelSelector.parse(text)
+    except ValueError as error:
+        raise errors.bad_request(str(error)) from None
+
+
+def _fields(resource: Resource, query: Query) -> FieldSelector:
+    text = parameters.first(query, "fieldSelector")
+    if not text:
+        return _NO_FIELDS
+    try:
+        return FieldSelector.parse(text, selectable(resource))
+    except ValueError as error:
+        raise errors.bad_request(str(error)) from None
+
+
+def selectable(resource: Resource) -> Collection[str]:
+    return ("metadata.name", "metadata.namespace", *resource.selectable_fields)
+
+
+def _refuse(faults: list[FieldError]) -> None:
+    if faults:
+        raise errors.invalid("ListOptions", "meta.k8s.io", "", faults)
+
+
+def _match_fault(why: str) -> FieldError:
+    return fields.forbidden("resourceVersionMatch", why)
+
+
+def _list_faults(query: Query) -> list[FieldError]:
+    faults = []
+    match = parameters.first(query, "resourceVersionMatch")
+    version = parameters.first(query, "resourceVersion")
+    if match:
+        if not version:
+            why = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+            faults.append(_match_fault(why))
+        if parameters.first(query, "continue"):
+            why = "resourceVersionMatch is forbidden when continue is provided"
+            faults.append(_match_fault(why))
+        if match not in (EXACT, NOT_OLDER_THAN):
+            allowed = (EXACT, NOT_OLDER_THAN, "")
+            faults.append(fields.not_supported("resourceVersionMatch", match, allowed))
+        if match == EXACT and version == "0":
+            why = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+            faults.append(_match_fault(why))
+    if parameters.boolean(query, "sendInitialEvents") is not None:
+        why = "sendInitialEvents is forbidden for list"
+        faults.append(fields.forbidden("sendInitialEvents", why))
+    return faults
+
+
+def _watch_faults(query: Query) -> list[FieldError]:
+    faults = []
+    match = parameters.first(query, "resourceVersionMatch")
+    initial = parameters.boolean(query, "sendInitialEvents")
+    if initial is not None and match != NOT_OLDER_THAN:
+        why = f"sendInitialEvents requires setting resourceVersionMatch to {NOT_OLDER_THAN}"
+        faults.append(_match_fault(why))
+    if match:
+        if initial is None:
+            why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            faults.append(_match_fault(why))
+        if match != NOT_OLDER_THAN:
+            allowed = (NOT_OLDER_THAN,)
+            faults.append(fields.not_supported("resourceVersionMatch", match, allowed))
+        if parameters.first(query, "continue"):
+            why = "resourceVersionMatch is forbidden when continue is provided"
+            faults.append(_match_fault(why))
+    return faults

@@ -1,0 +1,72 @@
+"""Writes, in tasks of the server's own.
+
+A write must not end half-way because its client went away: its transaction may be on the way to
+etcd, its claims and its place in a batch belong to others' decisions too. So the endpoint hands it
+over and waits; a client that leaves cancels the waiting, not the write.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from apis.meta import errors
+
+T = TypeVar("T")
+
+
+class Mutations:
+    """Owner of every running write; `limit` bounds their number, 429 tells the rest to come again."""
+
+    def __init__(self, tasks: asyncio.TaskGroup, limit: int) -> None:
+        self._tasks = tasks
+        self._limit = limit
+        self._running = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @property
+    def running(self) -> int:
+        return self._running
+
+    @property
+    def full(self) -> bool:
+        return self._running >= self._limit
+
+    async def run(self, write: Coroutine[Any, Any, T]) -> T:
+        """Raises what `write` raises. Cancelled while it waits: `write` goes on to its end."""
+        outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._running += 1
+        self._idle.clear()
+        self._tasks.create_task(self._carry_out(write, outcome))
+        return await outcome
+
+    async def _carry_out(self, write: Coroutine[Any, Any, T], outcome: "asyncio.Future[T]") -> None:
+        try:
+            result = await write
+        # Whatever went wrong is the waiting endpoint's to answer; in this task, which nobody
+        # awaits, it would end the server.
+        except Exception as error:  # noqa: BLE001
+            if not outcome.done():
+                outcome.set_exception(error)
+        else:
+            if not outcome.done():
+                outcome.set_result(result)
+        finally:
+            outcome.cancel()  # the server is being torn down: nobody waits for ever
+            self._running -= 1
+            if not self._running:
+                self._idle.set()
+
+    async def wait_idle(self, timeout_seconds: float) -> bool:
+        """Whether all writes ended in time."""
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self._idle.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+def refuse_when_full(mutations: Mutations) -> None:
+    if mutations.full:
+        raise errors.too_many_requests("Too many requests, please try again later.")

@@ -1,0 +1,220 @@
+"""Query parameters and DeleteOptions, decoded and judged as kube-apiserver does.
+
+What it says about a wrong value is what clients have been written against: a number that is none is
+a 400 in Go's words, a value that is not allowed a 422 that names the field. Decoding depends on the
+text alone, so that the few texts which clients repeat are decoded once.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from apis.meta import codec, errors, fields
+from apis.meta.fields import FieldError
+from quotaapi.registry.options import DeleteOptions, WriteOptions
+
+Query = Mapping[str, Sequence[str]]
+
+_MAX_PARAMETERS: Final = 100
+_FIELD_VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
+_PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
+_INT64: Final = 2**63
+MAX_FIELD_MANAGER_BYTES: Final = 128
+
+EMPTY: Final[Query] = {}
+
+
+def parse(text: str) -> Query:
+    """Every parameter with its values. Raises 400 for one that is no text."""
+    if not text:
+        return EMPTY
+    try:
+        return parse_qs(
+            text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_PARAMETERS
+        )
+    except ValueError as error:
+        raise errors.bad_request(f"invalid query: {error}") from None
+
+
+def first(query: Query, name: str) -> str:
+    values = query.get(name)
+    return values[0] if values else ""
+
+
+def boolean(query: Query, name: str) -> bool | None:
+    """None where it is absent. As kube: everything but `false` and `0` is true, empty text too."""
+    values = query.get(name)
+    if not values:
+        return None
+    return values[0].lower() not in ("false", "0")
+
+
+def integer(query: Query, name: str) -> int | None:
+    """None where it is absent or empty. Raises 400 in the words of Go's strconv."""
+    text = first(query, name)
+    return parse_int(text) if text else None
+
+
+def parse_int(text: str) -> int:
+    digits = text[1:] if text[:1] in ("-", "+") else text
+    if not (digits.isascii() and digits.isdigit()):
+        raise errors.bad_request(_strconv("ParseInt", text, "invalid syntax"))
+    # Longer ones are out of range, and Python refuses to convert thousands of digits.
+    if len(digits) > 40 or not -_INT64 <= int(text) < _INT64:
+        raise errors.bad_request(_strconv("ParseInt", text, "value out of range"))
+    return int(text)
+
+
+def _strconv(function: str, text: str, why: str) -> str:
+    return f"strconv.{function}: parsing {fields.go_quote(text)}: {why}"
+
+
+def resource_version(text: str) -> int | None:
+    """None where it is absent or empty: the newest. Raises 400 for one that is no number."""
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit()):
+        why = "invalid syntax"
+    elif len(text) > 20 or int(text) >= 2**64:
+        why = "value out of range"
+    else:
+        return int(text)
+    error = fields.invalid("resourceVersion", text, _strconv("ParseUint", text, why))
+    raise errors.bad_request(f"invalid resource version: {error}")
+
+
+@lru_cache(maxsize=256)
+def _write_options(kind: str, text: str) -> WriteOptions:
+    query = parse(text)
+    faults = [*_dry_run_faults(query.get("dryRun", ())), *_manager_faults(query)]
+    validation = first(query, "fieldValidation")
+    if validation not in _FIELD_VALIDATIONS:
+        faults.append(fields.not_supported("fieldValidation", validation, _FIELD_VALIDATIONS))
+    if kind == "PatchOptions" and boolean(query, "force") is not None:
+        faults.append(fields.forbidden("force", "may not be specified for non-apply patch"))
+    _refuse(kind, faults)
+    return WriteOptions(
+        dry_run=any(query.get("dryRun", ())),
+        field_manager=first(query, "fieldManager"),
+        field_validation=validation or "Warn",
+    )
+
+
+def create_options(text: str) -> WriteOptions:
+    return _write_options("CreateOptions", text)
+
+
+def update_options(text: str) -> WriteOptions:
+    return _write_options("UpdateOptions", text)
+
+
+def patch_options(text: str) -> WriteOptions:
+    """Of every patch but apply, which alone knows `force`."""
+    return _write_options("PatchOptions", text)
+
+
+def _dry_run_faults(values: Sequence[str]) -> list[FieldError]:
+    if all(value in ("", "All") for value in values):
+        return []
+    return [fields.not_supported("dryRun", list(values), ("All",))]
+
+
+def _manager_faults(query: Query) -> list[FieldError]:
+    manager = first(query, "fieldManager")
+    faults = []
+    if len(manager.encode()) > MAX_FIELD_MANAGER_BYTES:
+        faults.append(fields.too_long("fieldManager", MAX_FIELD_MANAGER_BYTES))
+    if not manager.isprintable():
+        why = "should not contain non-printable characters"
+        faults.append(fields.invalid("fieldManager", manager, why))
+    return faults
+
+
+def _refuse(kind: str, faults: Sequence[FieldError]) -> None:
+    if faults:
+        raise errors.invalid(kind, "meta.k8s.io", "", faults)
+
+
+def delete_options(text: str, body: bytes, decode: Callable[[bytes], Any]) -> DeleteOptions:
+    """Of the body, or of the query where there is no body. `decode` is the body's media type's."""
+    given = _body_options(body, decode) if body else _query_options(parse(text))
+    faults = _dry_run_faults(given["dryRun"]) + _propagation_faults(given)
+    _refuse("DeleteOptions", faults)
+    policy: str = given["propagationPolicy"]
+    if (orphan := given["orphanDependents"]) is not None:
+        policy = "Orphan" if orphan else "Background"
+    preconditions = given["preconditions"]
+    return DeleteOptions(
+        dry_run=any(given["dryRun"]),
+        uid=preconditions.get("uid") or "",
+        resource_version=preconditions.get("resourceVersion") or "",
+        propagation=policy,
+        grace_period_seconds=given["gracePeriodSeconds"],
+    )
+
+
+def _propagation_faults(given: Mapping[str, Any]) -> list[FieldError]:
+    policy = given["propagationPolicy"]
+    if not policy:
+        return []
+    if given["orphanDependents"] is not None:
+        why = "orphanDependents and deletionPropagation cannot be both set"
+        return [fields.invalid("propagationPolicy", policy, why)]
+    if policy not in _PROPAGATIONS:
+        return [fields.not_supported("propagationPolicy", policy, (*_PROPAGATIONS, "nil"))]
+    return []
+
+
+def _query_options(query: Query) -> dict[str, Any]:
+    return {
+        "dryRun": list(query.get("dryRun", ())),
+        "propagationPolicy": first(query, "propagationPolicy"),
+        "orphanDependents": boolean(query, "orphanDependents"),
+        "gracePeriodSeconds": integer(query, "gracePeriodSeconds"),
+        "preconditions": {},
+    }
+
+
+_OPTION_TYPES: Final[Mapping[str, tuple[type, str, Any]]] = {
+    "dryRun": (list, "[]string", []),
+    "propagationPolicy": (str, "string", ""),
+    "orphanDependents": (bool, "bool", None),
+    "gracePeriodSeconds": (int, "int64", None),
+    "preconditions": (dict, "v1.Preconditions", {}),
+}
+
+
+def _body_options(body: bytes, decode: Callable[[bytes], Any]) -> dict[str, Any]:
+    try:
+        given = decode(body)
+    except codec.DecodeError as error:
+        raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+    if given is None:
+        given = {}
+    if not isinstance(given, dict):
+        raise _mistyped("", given, "v1.DeleteOptions")
+    if given.get("kind", "DeleteOptions") != "DeleteOptions":
+        raise errors.bad_request("decoded object cannot be converted to DeleteOptions")
+    options: dict[str, Any] = {}
+    for key, (wanted, go_type, default) in _OPTION_TYPES.items():
+        value = given.get(key)
+        if value is None:
+            value = default
+        elif not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
+            raise _mistyped(key, value, go_type)
+        options[key] = value
+    texts = {
+        **{f"preconditions.{key}": options["preconditions"].get(key) for key in ("uid", "resourceVersion")},
+        **{f"dryRun[{index}]": value for index, value in enumerate(options["dryRun"])},
+    }  # fmt: skip
+    for key, value in texts.items():
+        if value is not None and not isinstance(value, str):
+            raise _mistyped(key, value, "string")
+    return options
+
+
+def _mistyped(key: str, value: object, go_type: str) -> errors.StatusError:
+    found = codec.json_type(value)
+    where = f"Go struct field DeleteOptions.{key}" if key else "Go value"
+    return errors.bad_request(f"json: cannot unmarshal {found} into {where} of type {go_type}")

@@ -1,0 +1,241 @@
+"""What clients ask an object or a list to be turned into: Table, PartialObjectMetadata(List), or itself."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+from aiohttp import web
+
+from apis.meta import codec, errors, table
+from apis.meta.resource import Resource
+from apis.meta.table import IncludeObject
+from apis.meta.transaction import Header, Object, Record
+from quotaapi.endpoints import query, respond
+from quotaapi.endpoints.exchange import Exchange
+from quotaapi.endpoints.negotiation import Representation, Shape
+from storage.interface import Page
+
+_BREATH: Final = 200
+"""Records that are decoded in one go; then others have their turn (about two milliseconds)."""
+
+_BREATH_PLAIN: Final = 2000
+"""The same for records whose bytes are only joined."""
+
+
+class Stored(Protocol):
+    """A Record, or what a write left behind."""
+
+    @property
+    def header(self) -> Header: ...
+
+    def json(self) -> bytes: ...
+
+
+def include_object(text: str) -> IncludeObject:
+    """The Table parameter of that name, from a query. Raises 400."""
+    chosen = query.first(query.parse(text), "includeObject") if "includeObject" in text else ""
+    if not chosen:
+        return IncludeObject.METADATA
+    try:
+        return IncludeObject(chosen)
+    except ValueError:
+        raise errors.bad_request(
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{chosen}": '
+            "must be 'Metadata', 'Object', 'None', or empty"
+        ) from None
+
+
+def check_shape(representation: Representation, *, is_list: bool) -> None:
+    """Raises 406 for a list that is asked for as one object, and the other way round."""
+    if representation.shape is Shape.METADATA and is_list:
+        raise errors.StatusError(406, "NotAcceptable", _REFUSED_LIST)
+    if representation.shape is Shape.METADATA_LIST and not is_list:
+        raise errors.StatusError(406, "NotAcceptable", _REFUSED_OBJECT)
+
+
+_REFUSED_LIST: Final = (
+    "you requested PartialObjectMetadata, but the requested object is a list "
+    "(*unstructured.UnstructuredList)"
+)
+_REFUSED_OBJECT: Final = (
+    "you requested PartialObjectMetadataList, but the requested object is not a list "
+    "(*unstructured.Unstructured)"
+)
+
+
+def partial(obj: Object, version: str) -> Object:
+    return _versioned(table.partial_metadata(obj), version)
+
+
+def _versioned(shaped: Object, version: str) -> Object:
+    """In the version of meta.k8s.io that the client asked for."""
+    shaped["apiVersion"] = f"meta.k8s.io/{version}"
+    return shaped
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a write left behind, as a Table sees a stored object."""
+
+    stored: Stored
+
+    @property
+    def header(self) -> Header:
+        return self.stored.header
+
+    def object(self) -> Object:
+        obj: Object = codec.decode_json(self.stored.json()).value
+        return obj
+
+
+class Tables:
+    """Tables of one request or watch: what it asked for, and when."""
+
+    def __init__(
+        self,
+        resource: Resource,
+        version: str,
+        include: IncludeObject,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._resource = resource
+        self._version = version
+        self._include = include
+        self._clock = clock
+
+    def rows(self, items: Iterable[table.Row]) -> list[Object]:
+        now, include = self._clock(), self._include
+        rows = [table.table_row(self._resource, item, now=now, include=include) for item in items]
+        if self._version != "v1" and include is IncludeObject.METADATA:
+            for row in rows:
+                _versioned(row["object"], self._version)
+        return rows
+
+    def of(
+        self, rows: Sequence[Object], metadata: Mapping[str, Any], *, columns: bool = True
+    ) -> Object:
+        found = table.table(self._resource, (), now=self._clock(), metadata=dict(metadata))
+        found["rows"] = list(rows)
+        if not columns:
+            found["columnDefinitions"] = []
+        return _versioned(found, self._version)
+
+    def of_one(self, item: table.Row, *, columns: bool = True) -> Object:
+        version = item.object()["metadata"].get("resourceVersion", "")
+        return self.of(self.rows((item,)), {"resourceVersion": version}, columns=columns)
+
+
+def one(
+    exchange: Exchange,
+    resource: Resource,
+    item: Stored,
+    representation: Representation,
+    *,
+    status: int = 200,
+) -> web.Response:
+    """The answer that is one object."""
+    if representation.shape is Shape.OBJECT:
+        return respond.stored(exchange, item.json(), representation, status=status)
+    check_shape(representation, is_list=False)
+    written = Written(item)
+    if representation.shape is Shape.METADATA:
+        shown = partial(written.object(), representation.version)
+    else:
+        shown = tables(exchange, resource, representation).of_one(written)
+    return respond.value(exchange, shown, representation, status=status)
+
+
+def tables(exchange: Exchange, resource: Resource, representation: Representation) -> Tables:
+    """Raises 400 for a bad includeObject."""
+    include = include_object(exchange.info.query)
+    return Tables(resource, representation.version, include, exchange.clock)
+
+
+async def page(
+    exchange: Exchange, resource: Resource, found: Page, representation: Representation
+) -> web.StreamResponse:
+    """The answer that is a list."""
+    check_shape(representation, is_list=True)
+    if representation.plain and not respond.wants_pretty(exchange):
+        return await _plain_list(exchange, resource, found)
+    return respond.value(
+        exchange, await _list_value(exchange, resource, found, representation), representation
+    )
+
+
+async def _plain_list(exchange: Exchange, resource: Resource, found: Page) -> web.StreamResponse:
+    metadata = codec.encode({"continue": "", **_list_metadata(found)})
+    head = b'{"kind":"%b","apiVersion":"%b","metadata":%b,"items":[' % (
+        resource.list_kind.encode(),
+        resource.api_version.encode(),
+        metadata,
+    )
+    if len(found.records) <= _BREATH_PLAIN:
+        items = b",".join([record.json() for record in found.records])
+        if len(items) <= respond.CHUNK_BYTES:
+            return respond.raw(exchange, b"%b%b]}" % (head, items))
+        parts = [head, items, b"]}"]
+    else:
+        parts = [head]
+        for start in range(0, len(found.records), _BREATH_PLAIN):
+            batch = found.records[start : start + _BREATH_PLAIN]
+            if start:
+                parts.append(b",")
+            parts.append(b",".join([record.json() for record in batch]))
+            await asyncio.sleep(0)
+        parts.append(b"]}")
+    return await respond.chunks(exchange, _pieces(parts), sum(map(len, parts)))
+
+
+def _pieces(parts: Sequence[bytes]) -> Sequence[bytes]:
+    """No part longer than a chunk."""
+    size = respond.CHUNK_BYTES
+    return [part[at : at + size] for part in parts for at in range(0, len(part), size)]
+
+
+def _list_metadata(found: Page) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"resourceVersion": str(found.resource_version)}
+    if found.continue_token:
+        metadata["continue"] = found.continue_token
+    if found.remaining:
+        metadata["remainingItemCount"] = found.remaining
+    return metadata
+
+
+async def _list_value(
+    exchange: Exchange, resource: Resource, found: Page, representation: Representation
+) -> Object:
+    metadata, version = _list_metadata(found), representation.version
+    if representation.shape is Shape.TABLE:
+        made = tables(exchange, resource, representation)
+        return made.of(await _each(found.records, made.rows), metadata)
+    if representation.shape is Shape.METADATA_LIST:
+        items = await _each(
+            found.records, lambda batch: [partial(record.object(), version) for record in batch]
+        )
+        return {
+            "kind": "PartialObjectMetadataList",
+            "apiVersion": f"meta.k8s.io/{version}",
+            "metadata": metadata,
+            "items": items or None,  # Go's empty slice, as clients of kube-apiserver get it
+        }
+    return {
+        "kind": resource.list_kind,
+        "apiVersion": resource.api_version,
+        "metadata": {"continue": "", **metadata},
+        "items": await _each(found.records, lambda batch: [record.object() for record in batch]),
+    }
+
+
+async def _each(
+    records: Sequence[Record], make: Callable[[Sequence[Record]], list[Object]]
+) -> list[Object]:
+    if len(records) <= _BREATH:
+        return make(records)
+    made: list[Object] = []
+    for start in range(0, len(records), _BREATH):
+        made += make(records[start : start + _BREATH])
+        await asyncio.sleep(0)
+    return made

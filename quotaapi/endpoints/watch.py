@@ -1,0 +1,176 @@
+"""GET of a collection with `?watch=`: a list that goes on.
+
+1. What may still be refused with a status is refused: parameters, a version from the future.
+2. Headers, at once: a client knows that it watches before anything happens.
+3. The state, as ADDED events, where the client asked for it or named no version.
+4. Events, each exactly once, in order; bookmarks in between, and at the end where they are allowed.
+
+After the first byte an error is an ERROR event, the last line. The end is a clean one when the
+time is up or the server stops: the client resumes from the last version that it saw.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+from aiohttp import web
+
+from apis.meta.errors import StatusError
+from apis.meta.resource import Resource
+from quotaapi.endpoints import frames, respond, shapes
+from quotaapi.endpoints.api import Api
+from quotaapi.endpoints.exchange import Exchange
+from quotaapi.endpoints.frames import Framer
+from quotaapi.endpoints.listing import WatchQuery, watch_query
+from quotaapi.endpoints.negotiation import Representation, Shape, streamed
+from quotaapi.registry.rest import ListQuery, Rest
+from storage.interface import Event, Page, Predicate, Subscription
+
+WRITE_SECONDS: Final = 60.0
+"""How long a client may take nothing at all before its connection is cut."""
+
+_BATCH: Final = 200
+"""Records of the initial state per write."""
+
+_JITTER: Final = 0.25
+"""Bookmarks of many watches spread over this part of their interval."""
+
+
+@dataclass(slots=True)
+class _Watch:
+    """One watch while it runs. `ends_at` and `bookmark_at` are times of the event loop's clock."""
+
+    api: Api
+    rest: Rest
+    wanted: WatchQuery
+    framer: Framer
+    answer: web.StreamResponse
+    ends_at: float
+    bookmark_at: float
+
+
+async def watch(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse:
+    info, resource = exchange.info, rest.resource
+    representation = streamed(exchange.header("Accept"))
+    shapes.check_shape(representation, is_list=False)
+    wanted = watch_query(resource, info.query)
+    now = asyncio.get_running_loop().time()
+    running = _Watch(
+        api,
+        rest,
+        wanted,
+        _framer(exchange, resource, representation),
+        web.StreamResponse(headers=respond.headers(exchange)),
+        ends_at=now + _lifetime(api, wanted),
+        bookmark_at=now + _until_bookmark(api),
+    )
+    with api.watches.counted():
+        try:
+            initial, since = await _starting_point(rest, info.namespace, wanted)
+            async with rest.watch(info.namespace, wanted.query, since) as subscription:
+                await running.answer.prepare(exchange.request)
+                await _stream(running, subscription, initial)
+        except StatusError as error:
+            await _fail(running, exchange, error)
+    return running.answer
+
+
+def _framer(exchange: Exchange, resource: Resource, representation: Representation) -> Framer:
+    if representation.shape is not Shape.TABLE:
+        key = f"{representation.shape}/{representation.version}"
+        return Framer(resource, representation, None, key)
+    include = shapes.include_object(exchange.info.query)
+    tables = shapes.Tables(resource, representation.version, include, exchange.clock)
+    return Framer(resource, representation, tables, f"Table/{representation.version}/{include}")
+
+
+def _lifetime(api: Api, wanted: WatchQuery) -> float:
+    """What the client asks for; else a time that spreads the reconnects of many clients."""
+    if wanted.timeout_seconds:
+        return float(wanted.timeout_seconds)
+    return api.min_request_timeout_seconds * (1 + api.random.random())
+
+
+def _until_bookmark(api: Api) -> float:
+    return api.bookmark_seconds * (1 - _JITTER * api.random.random())
+
+
+async def _starting_point(
+    rest: Rest, namespace: str, wanted: WatchQuery
+) -> tuple[Page | None, int]:
+    """The state to begin with, if any, and the version after which events are due."""
+    query = wanted.query
+    version = query.resource_version
+    with_state = wanted.initial_events
+    if with_state is None:
+        with_state = version in (None, 0)
+    if with_state:
+        state = await rest.list(namespace, ListQuery(query.labels, query.fields, version))
+        return state, state.resource_version
+    return None, version or await rest.current_version()
+
+
+async def _stream(running: _Watch, subscription: Subscription, initial: Page | None) -> None:
+    if initial is not None:
+        await _write_state(running, initial)
+    predicate = running.rest.matches(running.wanted.query)
+    loop = asyncio.get_running_loop()
+    bookmarks = running.wanted.bookmarks
+    while (now := loop.time()) < running.ends_at:
+        until = min(running.ends_at, running.bookmark_at) if bookmarks else running.ends_at
+        try:
+            async with running.api.watches.interruptible():
+                events = await subscription.next(max(until - now, 0.0))
+        except TimeoutError:
+            break
+        if events:
+            await _write(running, _lines(running.framer, events, predicate))
+        if bookmarks and loop.time() >= running.bookmark_at:
+            running.bookmark_at = loop.time() + _until_bookmark(running.api)
+            await _write(running, (running.framer.bookmark(subscription.progress),))
+    if bookmarks:
+        await _write(running, (running.framer.bookmark(subscription.progress),))
+    await running.answer.write_eof()
+
+
+async def _write_state(running: _Watch, state: Page) -> None:
+    framer, records = running.framer, state.records
+    for start in range(0, len(records), _BATCH):
+        batch = records[start : start + _BATCH]
+        await _write(running, [framer.record(record, frames.ADDED) for record in batch])
+        await asyncio.sleep(0)
+    if running.wanted.initial_events and running.wanted.bookmarks:
+        end = framer.bookmark(state.resource_version, ends_initial_events=True)
+        await _write(running, (end,))
+
+
+def _lines(framer: Framer, events: Sequence[Event], predicate: Predicate | None) -> list[bytes]:
+    changes = ((event, frames.change(event, predicate)) for event in events)
+    return [framer.event(event, change) for event, change in changes if change]
+
+
+async def _write(running: _Watch, lines: Iterable[bytes]) -> None:
+    """Raises ConnectionError for a client that is gone, or that takes nothing for too long."""
+    data = b"".join(lines)
+    if not data:
+        return
+    try:
+        async with asyncio.timeout(WRITE_SECONDS):
+            await running.answer.write(data)
+    except TimeoutError:
+        raise ConnectionError("the client does not read its watch") from None
+
+
+async def _fail(running: _Watch, exchange: Exchange, error: StatusError) -> None:
+    """Tell the client: with a status while that is possible, else with the last line.
+
+    A version that is gone is always told in the stream, as kube-apiserver does.
+    """
+    if not running.answer.prepared:
+        if error.code != HTTPStatus.GONE:
+            raise error
+        await running.answer.prepare(exchange.request)
+    await _write(running, (frames.error_line(error.status()),))
+    await running.answer.write_eof()

@@ -1,0 +1,73 @@
+"""THE order in which a request passes the filters, and why where it matters."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from aiohttp import web
+
+from apis.meta.resource import Resource
+from quotaapi.auth.interface import Authenticator, Authorizer
+from quotaapi.endpoints import requestinfo
+from quotaapi.endpoints.exchange import Exchange, Handler
+from quotaapi.endpoints.health import Health
+from quotaapi.endpoints.mutations import Mutations
+from quotaapi.filters.accounting import RequestCounts
+from quotaapi.filters.authentication import with_authentication
+from quotaapi.filters.authorization import with_authorization
+from quotaapi.filters.errors import with_errors
+from quotaapi.filters.health import with_health
+from quotaapi.filters.inflight import ReadLimit, with_inflight_limit
+from quotaapi.filters.timeout import with_timeout
+
+WebHandler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+
+_AUDIT_ID_LENGTH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What the filters work with."""
+
+    health: Health
+    authenticators: Sequence[Authenticator]
+    authorizer: Authorizer
+    resources: Mapping[str, Resource]
+    counts: RequestCounts
+    reads: ReadLimit
+    mutations: Mutations
+    request_timeout_seconds: float
+    clock: Callable[[], datetime]
+    new_id: Callable[[], str]
+
+
+def build(filters: Filters, endpoints: Handler) -> WebHandler:
+    """Innermost first: what is wrapped last sees a request first."""
+    handler = endpoints
+    # Within authorization: who may not gets its answer at once and needs no timer.
+    handler = with_timeout(handler, filters.request_timeout_seconds)
+    handler = with_authorization(handler, filters.authorizer, filters.resources)
+    # After authentication, since system:masters is exempt; before authorization, which may have
+    # to ask elsewhere: what is too much is refused before it costs anything.
+    handler = with_inflight_limit(handler, filters.reads, filters.mutations)
+    handler = with_authentication(handler, filters.authenticators)
+    # Before authentication: probes have no credentials, and a full server is not a dead one.
+    handler = with_health(handler, filters.health)
+    # Everything that can go wrong goes wrong within this one.
+    handler = with_errors(handler)
+    # Outermost, so that refusals are counted as what the client gets.
+    handler = filters.counts.wrap(handler)
+    clock, new_id, parse = filters.clock, filters.new_id, requestinfo.parse
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        audit_id = _given_id(request) or new_id()
+        info = parse(request.method, request.raw_path)
+        return await handler(Exchange(request, info, audit_id, clock))
+
+    return handle
+
+
+def _given_id(request: web.BaseRequest) -> str:
+    """A proxy's audit id goes on, so that its log and ours can be joined."""
+    given = request.headers.get("Audit-Id", "")
+    return given if len(given) <= _AUDIT_ID_LENGTH and given.isascii() else ""

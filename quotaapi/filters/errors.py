@@ -1,0 +1,36 @@
+"""The outermost filter: whatever happens inside, the client gets a Status in kube's format."""
+
+import logging
+
+from aiohttp import web
+
+from apis.meta import errors
+from apis.meta.errors import StatusError
+from quotaapi.endpoints import respond
+from quotaapi.endpoints.exchange import Exchange, Handler
+
+_log = logging.getLogger(__name__)
+
+
+def with_errors(inner: Handler) -> Handler:
+    async def handle(exchange: Exchange) -> web.StreamResponse:
+        try:
+            return await inner(exchange)
+        except StatusError as error:
+            return respond.failure(exchange, error)
+        except ConnectionError:
+            raise  # the client is gone: there is nobody to answer
+        # The one place where a fault of our own ends: logged with its trace, which the client
+        # never sees; it gets an id by which the log is found.
+        except Exception:  # noqa: BLE001 -- see above
+            _log.exception(
+                "%s %s failed, audit id %s",
+                exchange.info.method, exchange.info.path, exchange.audit_id,
+            )  # fmt: skip
+            return respond.failure(exchange, unexpected(exchange.audit_id))
+
+    return handle
+
+
+def unexpected(audit_id: str) -> StatusError:
+    return errors.internal_error(f"unexpected fault of the server, request {audit_id}")

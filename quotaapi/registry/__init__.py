@@ -1,0 +1,1 @@
+"""Generic REST logic: what k8s.io/apiserver's registry.Store does for any kind."""

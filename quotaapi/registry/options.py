@@ -1,0 +1,54 @@
+"""What a request asks of the registry besides its object: decoded query parameters and bodies."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from apis.meta.transaction import Header, Object, Record, splice_version
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """`field_validation`: Ignore, Warn or Strict. `field_manager`: "" where the client named none."""
+
+    dry_run: bool = False
+    field_manager: str = ""
+    field_validation: str = "Warn"
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """`propagation`: "", Background, Foreground or Orphan. Preconditions are "" where absent."""
+
+    dry_run: bool = False
+    uid: str = ""
+    resource_version: str = ""
+    propagation: str = ""
+    grace_period_seconds: int | None = None
+
+
+Transform = Callable[[Object], Object]
+"""A patch: from a fresh copy of the stored object to the object wanted. Raises StatusError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a write left behind (or, for a dry run, would have): `resource_version` 0 where there is none.
+
+    `created`: answer 201. `warnings`: texts for Warning headers. `removed`: the object is gone.
+    """
+
+    body: bytes
+    resource_version: int
+    header: Header
+    created: bool = False
+    removed: bool = False
+    warnings: tuple[str, ...] = ()
+
+    def json(self) -> bytes:
+        if not self.resource_version:
+            return self.body
+        return splice_version(self.body, self.resource_version)
+
+    @classmethod
+    def of(cls, record: Record, **more: object) -> "Written":
+        return cls(record.body, record.resource_version, record.header, **more)  # type: ignore[arg-type]

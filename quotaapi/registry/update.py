@@ -1,0 +1,260 @@
+"""PUT and PATCH: one way for both, since a patch is an update of the newest object."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from apis.meta import codec, errors, fields
+from apis.meta.codec import Decoded
+from apis.meta.errors import StatusError
+from apis.meta.request import Attributes, Operation, UserInfo
+from apis.meta.resource import Resource
+from apis.meta.transaction import Committed, Conflict, Object, Record, encode_body
+from quotaapi.registry import decoding, metadata, settling
+from quotaapi.registry.options import Transform, WriteOptions, Written
+from quotaapi.registry.values import same
+from quotaapi.registry.wiring import ATTEMPTS, Machinery
+
+STATUS = "status"
+
+Build = Callable[[Record], tuple[Object, list[str]]]
+"""From the stored record to the object that is wanted, in the kind's shape, and warnings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is to be updated, and by whom."""
+
+    user: UserInfo
+    namespace: str
+    name: str
+    options: WriteOptions
+    subresource: str = ""
+
+
+async def update(machinery: Machinery, target: Target, body: Decoded) -> Written:
+    resource = machinery.resource
+    wanted = decoding.body_object(resource, body)
+    warnings = decoding.shape(
+        resource,
+        wanted,
+        duplicates=body.duplicates,
+        field_validation=target.options.field_validation,
+        refusal=decoding.body_refusal(resource),
+    )
+    _check_identity(wanted, target)
+    uid = wanted["metadata"].get("uid")
+
+    def build(record: Record) -> tuple[Object, list[str]]:
+        if uid is not None:
+            _check_uid(resource, record, uid)
+        return codec.copy(wanted), warnings
+
+    return await _revise(machinery, target, build)
+
+
+async def patch(machinery: Machinery, target: Target, transform: Transform) -> Written:
+    resource = machinery.resource
+
+    def build(record: Record) -> tuple[Object, list[str]]:
+        patched = transform(record.object())
+        refusal = decoding.patch_refusal(patched)
+        wanted = decoding.patched_object(patched, refusal)
+        warnings = decoding.shape(
+            resource,
+            wanted,
+            duplicates=(),
+            field_validation=target.options.field_validation,
+            refusal=refusal,
+        )
+        _check_identity(wanted, target)
+        return wanted, warnings
+
+    return await _revise(machinery, target, build)
+
+
+async def _revise(machinery: Machinery, target: Target, build: Build) -> Written:
+    """Evaluate and store under the object's claim, again on the fresh object where it moved.
+
+    1. The newest object that this process knows is the base; it may be outdated.
+    2. So a refusal that rests on it is confirmed before it is answered, and so is a no-op: on an
+       outdated base either may be wrong. What is stored is guarded by the gate itself.
+    3. Only a version below the newest known is refused at once: versions never go back.
+    """
+    resource = machinery.resource
+    key = machinery.key(target.namespace, target.name)
+    async with machinery.transactor.claim_object(key):
+        for _ in range(ATTEMPTS):
+            record = await machinery.newest(key)
+            try:
+                if record is None:
+                    raise errors.not_found(resource, target.name)
+                attributes, warnings = await _evaluate(machinery, target, record, build)
+            except _OutdatedError:
+                raise errors.conflict(resource, target.name) from None
+            except StatusError:
+                if await machinery.is_current(key, record):
+                    raise
+                continue
+            try:
+                written = await _store(machinery, key, record, attributes)
+            except Conflict:
+                continue
+            if written is not None:
+                return replace(written, warnings=tuple(warnings)) if warnings else written
+    raise errors.conflict(resource, target.name)
+
+
+class _OutdatedError(Exception):
+    """The client's version is certainly not the current one."""
+
+
+async def _evaluate(
+    machinery: Machinery, target: Target, record: Record, build: Build
+) -> tuple[Attributes, list[str]]:
+    """The object as it is to be stored, judged by everything but the accounts."""
+    resource = machinery.resource
+    new, warnings = build(record)
+    _check_version(resource, new, target.name, record)
+    old = record.object()
+    if target.subresource == STATUS:
+        new = _with_status(old, new)
+    else:
+        _keep_status(resource, new, old)
+        metadata.carry_over(new["metadata"], old["metadata"])
+    _keep_server_status(resource, new, old)
+    attributes = Attributes(
+        Operation.UPDATE,
+        resource,
+        target.namespace,
+        target.name,
+        target.user,
+        new,
+        old,
+        subresource=target.subresource,
+        dry_run=target.options.dry_run,
+    )
+    await settling.settle(machinery, attributes, new, old)
+    await machinery.validate(attributes)
+    return attributes, warnings + metadata.finalizer_warnings(new["metadata"], old["metadata"])
+
+
+async def _store(
+    machinery: Machinery, key: str, record: Record, attributes: Attributes
+) -> Written | None:
+    """What was written; None where `record` turned out to be outdated. Raises Conflict."""
+    new, old = attributes.obj, attributes.old
+    if new is None or old is None:
+        raise TypeError("an update has both objects")
+    if _is_finished(new, old):
+        removal = replace(attributes, operation=Operation.DELETE, obj=None)
+        committed = await machinery.admit(removal, key, record, None)
+        return removed(new, record, committed)
+    if same(new, old):
+        return Written.of(record) if await machinery.is_current(key, record) else None
+    committed = await machinery.admit(attributes, key, record, new)
+    return updated(new, record, committed)
+
+
+def updated(new: Object, record: Record, committed: Committed | None) -> Written:
+    """A dry run shows the object with the version that it would have replaced."""
+    if committed is None:
+        return Written(encode_body(new), record.resource_version, record.header)
+    return Written.of(committed.records[record.key])
+
+
+def removed(last: Object, record: Record, committed: Committed | None) -> Written:
+    """The answer shows the object as it was last, with the version of its last write."""
+    del committed  # the version of the removal is the watchers' matter
+    return Written(encode_body(last), record.resource_version, record.header, removed=True)
+
+
+def _is_finished(new: Object, old: Object) -> bool:
+    """Whether this write takes the last finalizer from an object that is being deleted."""
+    before = old["metadata"]
+    return (
+        "deletionTimestamp" in before
+        and not before.get("deletionGracePeriodSeconds")
+        and not new["metadata"].get("finalizers")
+    )
+
+
+def _check_identity(wanted: Object, target: Target) -> None:
+    """Name and namespace are the path's; an absent namespace is filled in later."""
+    found = wanted["metadata"]
+    name = found.get("name")
+    if not name:
+        raise errors.bad_request(
+            f"the name of the object ({target.name} based on URL) was undeterminable: "
+            "name must be provided"
+        )
+    if name != target.name:
+        raise errors.bad_request(
+            f"the name of the object ({name}) does not match the name on the URL ({target.name})"
+        )
+    namespace = found.get("namespace")
+    if target.namespace and namespace and namespace != target.namespace:
+        raise errors.bad_request(
+            f"the namespace of the object ({namespace}) does not match the namespace on the "
+            f"request ({target.namespace})"
+        )
+
+
+def _check_uid(resource: Resource, record: Record, uid: str) -> None:
+    stored = record.object()["metadata"]["uid"]
+    if uid != stored:
+        raise errors.conflict(
+            resource,
+            record.key.rpartition("/")[2],
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {stored}",
+        )
+
+
+def _check_version(resource: Resource, wanted: Object, name: str, record: Record) -> None:
+    """Raises _OutdatedError where a conflict is certain, a StatusError where it is to be confirmed."""
+    text = wanted["metadata"].get("resourceVersion", "0")
+    if not (text.isascii() and text.isdigit()):
+        raise errors.bad_request(
+            f"metadata.resourceVersion: Invalid value: {fields.go_quote(text)}: "
+            "must be an unsigned integer"
+        )
+    version = int(text)
+    if version == 0:
+        error = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+        raise errors.invalid(resource.plural, resource.group, name, [error])
+    if version < record.resource_version:
+        raise _OutdatedError
+    if version > record.resource_version:
+        raise errors.conflict(resource, name)
+
+
+def _with_status(old: Object, wanted: Object) -> Object:
+    """What a write of the status subresource leaves: all but the status as it is stored."""
+    new: Object = codec.copy({key: value for key, value in old.items() if key != STATUS})
+    if wanted.get(STATUS) is not None:
+        new[STATUS] = wanted[STATUS]
+    return new
+
+
+def _keep_status(resource: Resource, new: Object, old: Object) -> None:
+    if not resource.has_status:
+        return
+    if STATUS in old:
+        new[STATUS] = codec.copy(old[STATUS])
+    else:
+        new.pop(STATUS, None)
+
+
+def _keep_server_status(resource: Resource, new: Object, old: Object) -> None:
+    """The keys of `status` that are the server's own stay as they are stored."""
+    if not resource.server_status:
+        return
+    stored = old.get(STATUS) or {}
+    status = new.get(STATUS)
+    if status is None:
+        status = {}
+    if not isinstance(status, dict):
+        return  # a wrong type, which validation refuses
+    kept = {key: value for key, value in status.items() if key not in resource.server_status}
+    kept.update((key, stored[key]) for key in resource.server_status if key in stored)
+    if kept or STATUS in new:
+        new[STATUS] = kept

@@ -1,0 +1,1 @@
+"""The kinds of the group, served: each kind's declaration put together with the registry."""

@@ -1,0 +1,114 @@
+"""The HTTPS port: aiohttp's low-level server, without its router and middlewares."""
+
+import logging
+import socket
+import ssl
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Final
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+
+from apis.meta import codec, errors
+
+_log = logging.getLogger(__name__)
+
+KEEPALIVE_SECONDS: Final = 630.0
+"""Go's clients and proxies give an idle connection up after 90 s, load balancers after up to ten
+minutes: who closes first must not be the server, or a request meets a closing connection."""
+
+MAX_LINE_BYTES: Final = 64 * 1024
+"""Request line: selectors of a few thousand names fit."""
+
+MAX_HEADER_BYTES: Final = 32 * 1024
+"""One header: the longest are tokens."""
+
+BACKLOG: Final = 1024
+
+WebHandler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+
+
+class _Connection(RequestHandler):
+    """One connection; says also what is no HTTP in the API's own format."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Called for what cannot be parsed (and for a fault that passed every filter)."""
+        if request.writer.output_size > 0:
+            raise ConnectionError("an answer has begun, there is no room for another")
+        if status == HTTPStatus.BAD_REQUEST:
+            refusal = errors.bad_request(message or "malformed HTTP request")
+        else:
+            _log.error("a fault outside of the filters", exc_info=exc)
+            refusal = errors.internal_error("unexpected fault of the server")
+        body = codec.encode(refusal.status())
+        headers = {"Content-Type": "application/json", "Server": "quotaapi"}
+        answer = web.Response(status=refusal.code, body=body, headers=headers)
+        answer.force_close()
+        return answer
+
+
+class _Server(web.Server):
+    def __call__(self) -> RequestHandler:
+        return _Connection(self, loop=self._loop, **self._kwargs)
+
+
+class Listener:
+    """`start` opens the port, `stop` closes it after the requests that are running."""
+
+    def __init__(self, handler: WebHandler, context: ssl.SSLContext) -> None:
+        server = _Server(
+            handler,
+            # A client that leaves cancels its handler: a watch is freed, not written to for ever.
+            handler_cancellation=True,
+            keepalive_timeout=KEEPALIVE_SECONDS,
+            access_log=None,
+            max_line_size=MAX_LINE_BYTES,
+            max_field_size=MAX_HEADER_BYTES,
+            auto_decompress=False,  # a body of 3 MiB is to stay one
+            lingering_time=1.0,
+        )
+        self._runner = web.ServerRunner(server)
+        self._context = context
+
+    async def start(self, address: str, port: int) -> int:
+        """The port that was opened: `port`, or any where that is 0. Raises OSError."""
+        await self._runner.setup()
+        site = web.SockSite(
+            self._runner, _listening(address, port), ssl_context=self._context, backlog=BACKLOG
+        )
+        await site.start()
+        opened: int = self._runner.addresses[0][1]
+        return opened
+
+    @property
+    def connections(self) -> int:
+        server = self._runner.server
+        return len(server.connections) if server is not None else 0
+
+    async def stop(self, grace_seconds: float) -> None:
+        """No new connections; running requests get `grace_seconds`, then they are cut off."""
+        self._runner._shutdown_timeout = grace_seconds
+        await self._runner.cleanup()
+
+
+def _listening(address: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Answers are written in one piece mostly; a watch's small events must not wait for more.
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.bind((address, port))
+    except OSError:
+        sock.close()
+        raise
+    return sock

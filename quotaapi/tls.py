@@ -1,0 +1,220 @@
+"""The one door to `cryptography`: the stand-alone server's own CA, its certificates, its TLS context.
+
+Files in the data directory (mode 0700; keys 0600), made on first start and used again:
+
+    ca.crt ca.key            who vouches for the two below; ten years
+    server.crt server.key    served; names localhost, the loopback addresses and the bind address
+    admin.crt admin.key      CN admin, O system:masters
+
+What has expired, is about to, or does not name the bind address is made anew at the next start.
+"""
+
+import ipaddress
+import os
+import ssl
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+Clock = Callable[[], datetime]
+
+CA_LIFETIME = timedelta(days=3650)
+LEAF_LIFETIME = timedelta(days=365)
+RENEW_BEFORE = timedelta(days=30)
+_BACKDATE = timedelta(minutes=5)
+"""Clients whose clock is a little slow accept a fresh certificate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Where the files are that a start needs."""
+
+    ca_cert: Path
+    server_cert: Path
+    server_key: Path
+    admin_cert: Path
+    admin_key: Path
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    cert: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+
+def ensure(data_dir: Path, bind_address: str, clock: Clock) -> Material:
+    """Make what is missing or worn out, and say where everything is."""
+    data_dir.mkdir(parents=True, exist_ok=True)
+    data_dir.chmod(0o700)
+    now = clock()
+    authority = _load(data_dir, "ca")
+    if authority is None or _worn(authority.cert, now):
+        authority = _issue_authority(now)
+        _save(data_dir, "ca", authority)
+    _ensure_leaf(data_dir, "server", authority, now, _server_template(bind_address))
+    _ensure_leaf(data_dir, "admin", authority, now, _ADMIN)
+    return Material(
+        ca_cert=data_dir / "ca.crt",
+        server_cert=data_dir / "server.crt",
+        server_key=data_dir / "server.key",
+        admin_cert=data_dir / "admin.crt",
+        admin_key=data_dir / "admin.key",
+    )
+
+
+def server_context(cert: Path, key: Path, client_cas: Sequence[Path]) -> ssl.SSLContext:
+    """TLS 1.2 or newer; a client certificate is asked for, not required, and must be one of ours."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(cert, key)
+    for authority in client_cas:
+        context.load_verify_locations(authority)
+    context.verify_mode = ssl.CERT_OPTIONAL if client_cas else ssl.CERT_NONE
+    # HTTP/2 is not spoken here; clients that offer both must hear so.
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    subject: x509.Name
+    usage: x509.ObjectIdentifier
+    names: tuple[x509.GeneralName, ...] = ()
+
+
+def _server_template(bind_address: str) -> _Template:
+    addresses = dict.fromkeys(ipaddress.ip_address(a) for a in ("127.0.0.1", "::1", bind_address))
+    names: list[x509.GeneralName] = [x509.DNSName("localhost")]
+    names += [x509.IPAddress(address) for address in addresses]
+    return _Template(_name("quotaapi"), ExtendedKeyUsageOID.SERVER_AUTH, tuple(names))
+
+
+def _name(common: str, organization: str = "") -> x509.Name:
+    attributes = [x509.NameAttribute(NameOID.COMMON_NAME, common)]
+    if organization:
+        attributes.insert(0, x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization))
+    return x509.Name(attributes)
+
+
+_ADMIN = _Template(_name("admin", "system:masters"), ExtendedKeyUsageOID.CLIENT_AUTH)
+
+
+def _ensure_leaf(
+    data_dir: Path, stem: str, authority: _Pair, now: datetime, template: _Template
+) -> None:
+    leaf = _load(data_dir, stem)
+    if leaf is None or _worn(leaf.cert, now) or not _matches(leaf.cert, authority, template):
+        _save(data_dir, stem, _issue_leaf(authority, now, template))
+
+
+def _worn(cert: x509.Certificate, now: datetime) -> bool:
+    return not cert.not_valid_before_utc <= now < cert.not_valid_after_utc - RENEW_BEFORE
+
+
+def _matches(cert: x509.Certificate, authority: _Pair, template: _Template) -> bool:
+    """Whether `cert` was issued by this CA for all the names of the template."""
+    try:
+        cert.verify_directly_issued_by(authority.cert)
+    except (InvalidSignature, ValueError, TypeError):
+        return False
+    if not template.names:
+        return cert.subject == template.subject
+    try:
+        found = cert.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return False
+    return set(template.names) <= set(found)
+
+
+def _builder(subject: x509.Name, issuer: x509.Name, now: datetime) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _BACKDATE)
+    )
+
+
+def _key_usage(*, signs: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True, key_cert_sign=signs, crl_sign=signs,
+        content_commitment=False, key_encipherment=False, data_encipherment=False,
+        key_agreement=False, encipher_only=False, decipher_only=False,
+    )  # fmt: skip
+
+
+def _issue_authority(now: datetime) -> _Pair:
+    key = ec.generate_private_key(ec.SECP256R1())
+    # The time in the name tells a renewed CA from its predecessor where both are trusted.
+    subject = _name(f"quotaapi-ca@{int(now.timestamp())}")
+    cert = (
+        _builder(subject, subject, now)
+        .public_key(key.public_key())
+        .not_valid_after(now + CA_LIFETIME)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_key_usage(signs=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return _Pair(cert, key)
+
+
+def _issue_leaf(authority: _Pair, now: datetime, template: _Template) -> _Pair:
+    key = ec.generate_private_key(ec.SECP256R1())
+    identifier = x509.SubjectKeyIdentifier.from_public_key(authority.key.public_key())
+    builder = (
+        _builder(template.subject, authority.cert.subject, now)
+        .public_key(key.public_key())
+        .not_valid_after(min(now + LEAF_LIFETIME, authority.cert.not_valid_after_utc))
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_key_usage(signs=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([template.usage]), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier),
+            critical=False,
+        )
+    )
+    if template.names:
+        builder = builder.add_extension(x509.SubjectAlternativeName(template.names), critical=False)
+    return _Pair(builder.sign(authority.key, hashes.SHA256()), key)
+
+
+def _load(data_dir: Path, stem: str) -> _Pair | None:
+    """None where a file is missing or unreadable as what it should be."""
+    try:
+        cert = x509.load_pem_x509_certificate((data_dir / f"{stem}.crt").read_bytes())
+        key = serialization.load_pem_private_key((data_dir / f"{stem}.key").read_bytes(), None)
+    except (FileNotFoundError, ValueError):
+        return None
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != cert.public_key():
+        return None
+    return _Pair(cert, key)
+
+
+def _save(data_dir: Path, stem: str, pair: _Pair) -> None:
+    key = pair.key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    write_private(data_dir / f"{stem}.key", key)
+    write_private(data_dir / f"{stem}.crt", pair.cert.public_bytes(serialization.Encoding.PEM))
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace a file in one step; nobody but the owner can read it, at no moment."""
+    temporary = path.with_name(f".{path.name}.new")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)

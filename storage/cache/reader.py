@@ -1,0 +1,272 @@
+"""Gets, lists and watches: from the watch cache where that is right, else from etcd.
+
+    asked for                 answered from the cache when
+    consistent                it has the revision that etcd is at, within 100 ms
+    not older than a version  it has that revision; one that etcd has not reached is waited for, 3 s
+    0 (anything)              it has been loaded
+    exact, continue           it is at exactly that revision
+
+The 100 ms are for an etcd that another tenant moves on: the cache hears of its own keys only. A
+watch may therefore also begin at a version that etcd has and the cache has not heard of.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+from apis.meta.transaction import Record, Unavailable
+from storage.cache.continuation import Continuation, read_token, write_token
+from storage.cache.fanout import Fanout, Watcher
+from storage.cache.reflector import Reflector
+from storage.cache.watch_cache import WatchCache, store_prefix
+from storage.interface import (
+    Backend,
+    Expired,
+    Extract,
+    Facts,
+    ListOptions,
+    Page,
+    Predicate,
+    TooLargeResourceVersion,
+)
+from storage.versioner import list_version, revision_of
+
+PAGE_KEYS = 1_000
+"""Keys per range request to etcd where the client set no smaller limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long reads wait, and how long they let others wait.
+
+    `catch_up_seconds`: for the cache to come to etcd's revision. `future_seconds`: for a version
+    that etcd has not reached, and for the first load. `chunk_objects`: objects that a selector
+    judges before other tasks get a turn, about a millisecond's worth.
+    """
+
+    catch_up_seconds: float = 0.1
+    future_seconds: float = 3.0
+    chunk_objects: int = 2_000
+
+
+PATIENCE = Patience()
+
+
+class CacheReader:
+    """`storage.interface.Reader`."""
+
+    def __init__(
+        self,
+        *,
+        backend: Backend,
+        cache: WatchCache,
+        fanout: Fanout,
+        reflector: Reflector,
+        extracts: Mapping[str, Extract],
+        patience: Patience = PATIENCE,
+    ) -> None:
+        self._backend = backend
+        self._cache = cache
+        self._fanout = fanout
+        self._reflector = reflector
+        self._extracts = extracts
+        self._patience = patience
+
+    @property
+    def synced(self) -> bool:
+        return self._reflector.synced
+
+    def by_index(self, resource: str, index: str, value: str) -> Sequence[Record]:
+        return self._cache.by_index(resource, index, value)
+
+    async def current_version(self) -> int:
+        revision = await self._backend.current_revision()
+        await self._reflector.wait_for_revision(revision, self._patience.catch_up_seconds)
+        return list_version(revision)
+
+    # --- get -----------------------------------------------------------------------------
+
+    async def get(self, key: str, *, resource_version: int | None = None) -> Record | None:
+        if await self._cache_serves(resource_version) is None:
+            return self._cache.record(key)
+        revision, snapshots = await self._backend.read((key,))
+        self._check_reached(resource_version, revision)
+        return snapshots[key].record
+
+    # --- list ----------------------------------------------------------------------------
+
+    async def list(self, prefix: str, options: ListOptions) -> Page:
+        if options.continue_token:
+            continuation = read_token(prefix, options.continue_token)
+            try:
+                return await self._list_at(prefix, options, continuation)
+            except TooLargeResourceVersion as error:
+                # The token is of a history that etcd no longer has.
+                raise Expired("the provided continue parameter is too old") from error
+        if options.resource_version and _is_exact(options):
+            return await self._list_at(prefix, options, Continuation(options.resource_version, ""))
+        revision = await self._cache_serves(options.resource_version)
+        if revision is None:
+            return await self._list_cache(prefix, options, "")
+        page = await self._list_etcd(prefix, options, "", revision)
+        self._check_reached(options.resource_version, revision_of(page.resource_version))
+        return page
+
+    async def _list_at(self, prefix: str, options: ListOptions, at: Continuation) -> Page:
+        revision = revision_of(at.version)
+        if self.synced and self._cache.revision == revision:
+            return await self._list_cache(prefix, options, at.start_after)
+        return await self._list_etcd(prefix, options, at.start_after, revision)
+
+    async def _list_cache(self, prefix: str, options: ListOptions, start_after: str) -> Page:
+        """All that is read of the cache is read at once; the selector then works on the copy."""
+        version = self._cache.version
+        entries = self._cache.entries(prefix, start_after)
+        limit, predicate = options.limit, options.predicate
+        total = len(entries)
+        if limit and predicate is None:
+            del entries[limit:]
+        records: list[Record] = []
+        chunk = self._patience.chunk_objects
+        for at in range(0, len(entries), chunk):
+            if at:
+                await asyncio.sleep(0)
+            part = entries[at : at + chunk]
+            if predicate is None:
+                records += [entry.record for entry in part]
+                continue
+            for index, entry in enumerate(part, at + 1):
+                if predicate(entry.facts):
+                    records.append(entry.record)
+                    if len(records) == limit:
+                        token = _token(prefix, version, records) if index < total else ""
+                        return Page(records, version, token)
+        if len(records) < total and predicate is None:
+            return Page(records, version, _token(prefix, version, records), total - len(records))
+        return Page(records, version)
+
+    async def _list_etcd(
+        self, prefix: str, options: ListOptions, start_after: str, revision: int
+    ) -> Page:
+        """Range requests at one revision (0: that of the first) until the limit or the end."""
+        limit, predicate = options.limit, options.predicate
+        records: list[Record] = []
+        while True:
+            size = PAGE_KEYS
+            if limit and predicate is None:
+                size = min(PAGE_KEYS, limit - len(records))
+            page = await self._backend.range(
+                prefix, start_after=start_after, limit=size, revision=revision
+            )
+            revision = revision or page.revision
+            version = list_version(revision)
+            for index, record in enumerate(page.records, 1):
+                if predicate is None or predicate(self._facts(record)):
+                    records.append(record)
+                    if len(records) == limit and (page.more or index < len(page.records)):
+                        remaining = page.count - index if predicate is None else None
+                        return Page(records, version, _token(prefix, version, records), remaining)
+                    if len(records) == limit:
+                        return Page(records, version)
+            if not page.more or not page.records:
+                return Page(records, version)
+            start_after = page.records[-1].key
+
+    def _facts(self, record: Record) -> Facts:
+        resource = store_prefix(record.key).split("/")[1]
+        extract = self._extracts.get(resource)
+        return extract(record.key, record.object()) if extract is not None else Facts()
+
+    # --- watch ---------------------------------------------------------------------------
+
+    def watch(self, prefix: str, since: int, predicate: Predicate | None) -> "Watch":
+        return Watch(self, prefix, since, predicate)
+
+    async def join(self, prefix: str, since: int, predicate: Predicate | None) -> Watcher:
+        """As `watch`; the caller leaves. Waits until nothing speaks against `since`."""
+        if not await self._reflector.wait_until_synced(self._patience.future_seconds):
+            raise Unavailable("the watch cache has not been loaded")
+        revision = revision_of(since)
+        if revision > self._cache.revision:
+            current = await self._backend.current_revision()
+            if current < revision:
+                await self._wait_for_future(since)
+        # No wait from here on: the cache does not move between the check and the join.
+        return self._fanout.join(prefix, since or self._cache.version, predicate)
+
+    def leave(self, prefix: str, watcher: Watcher) -> None:
+        self._fanout.leave(prefix, watcher)
+
+    # --- freshness -----------------------------------------------------------------------
+
+    async def _cache_serves(self, resource_version: int | None) -> int | None:
+        """None where the cache may answer; else the revision to read etcd at (0: the newest)."""
+        if not self.synced:
+            return 0
+        if resource_version is None:
+            known = self._cache.revision
+            revision = await self._backend.current_revision()
+            if revision < known:
+                # A linearizable answer cannot be older than what was known before the question.
+                self._reflector.doubt()
+                return revision
+        elif revision_of(resource_version) <= self._cache.revision:
+            return None
+        else:
+            revision = revision_of(resource_version)
+            if await self._backend.current_revision() < revision:
+                await self._wait_for_future(resource_version)
+                return None
+        if await self._reflector.wait_for_revision(revision, self._patience.catch_up_seconds):
+            return None
+        return revision if resource_version is None else 0
+
+    async def _wait_for_future(self, version: int) -> None:
+        """For a version that etcd has not reached: a replica or a restored etcd may lag."""
+        if not await self._reflector.wait_for_revision(
+            revision_of(version), self._patience.future_seconds
+        ):
+            raise TooLargeResourceVersion(version, self._cache.version)
+
+    @staticmethod
+    def _check_reached(resource_version: int | None, revision: int) -> None:
+        if resource_version and revision < revision_of(resource_version):
+            raise TooLargeResourceVersion(resource_version, list_version(revision))
+
+
+class Watch:
+    """`async with` over one watcher."""
+
+    __slots__ = ("_predicate", "_prefix", "_reader", "_since", "_watcher")
+
+    def __init__(
+        self, reader: CacheReader, prefix: str, since: int, predicate: Predicate | None
+    ) -> None:
+        self._reader = reader
+        self._prefix = prefix
+        self._since = since
+        self._predicate = predicate
+        self._watcher: Watcher | None = None
+
+    async def __aenter__(self) -> Watcher:
+        self._watcher = await self._reader.join(self._prefix, self._since, self._predicate)
+        return self._watcher
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._watcher is not None:
+            self._reader.leave(self._prefix, self._watcher)
+
+
+def _is_exact(options: ListOptions) -> bool:
+    """A limit with a version and no match means exact, as kube-apiserver has it."""
+    return options.match == "Exact" or (options.match == "" and options.limit > 0)
+
+
+def _token(prefix: str, version: int, records: Sequence[Record]) -> str:
+    return write_token(prefix, Continuation(version, records[-1].key))

@@ -1,0 +1,258 @@
+"""Keeps the watch cache equal to etcd: a list at one revision, then every revision's events.
+
+    pending --- loaded and ---> ready --- run() ends ---> stopped
+       ^        caught up         |
+       +----- the history is -----+
+              gone or another
+
+The list is taken some revisions in the past, if etcd still has them, and what has happened since
+is read as events. So the windows are not empty at the start: clients that resume a watch after
+this server was restarted are told what they missed, and not to begin anew.
+
+*pending*: the cache holds nothing that may be served. *ready*: it holds everything up to
+`cache.revision`, which may be some time ago while etcd is away. *stopped*: for good.
+
+What ends the event stream, and what follows:
+
+    Unavailable, or it just ends    wait (bounded, growing, jittered), check, resume where it was
+    silence                         check, resume where it was: a watch can die without a word
+    Expired                         events are lost (compacted), or the revisions are another
+                                    cluster's: load again, every watcher gets Expired
+    the check finds an older        etcd was restored: likewise
+    revision than the cache's
+    an unreadable value             *pending* until it has been mended: nothing is passed over
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from apis.meta.transaction import Unavailable
+from storage.cache.fanout import Fanout
+from storage.cache.watch_cache import WatchCache
+from storage.interface import (
+    Backend,
+    Expired,
+    RawEvent,
+    StorageError,
+    TooLargeResourceVersion,
+)
+
+_log = logging.getLogger(__name__)
+
+
+class State(StrEnum):
+    PENDING = "pending"
+    READY = "ready"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """`page_keys`: keys per page of the initial list; `look_back_revisions`: how far in the past it
+    is taken. The rest are seconds. `settle_seconds`: an etcd whose revision other tenants move
+    never delivers the last of it, so who catches up is done, too, when nothing has come for so long."""
+
+    page_keys: int = 1_000
+    look_back_revisions: int = 1_000
+    settle_seconds: float = 1.0
+    silence_seconds: float = 30.0
+    first_delay_seconds: float = 0.05
+    longest_delay_seconds: float = 2.0
+
+
+def _nothing() -> None:
+    return None
+
+
+class Reflector:
+    """Owns feeding of `cache` and `fanout`. `run` is started once, by the composition root."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        cache: WatchCache,
+        fanout: Fanout,
+        *,
+        jitter: Callable[[], float],
+        pace: Pace | None = None,
+        on_applied: Callable[[], None] = _nothing,
+        on_reloaded: Callable[[], None] = _nothing,
+    ) -> None:
+        """`jitter` answers a number in [0, 1). `on_applied` is called after every revision,
+        `on_reloaded` before the cache is replaced: revisions remembered may mean nothing now."""
+        self._backend = backend
+        self._cache = cache
+        self._fanout = fanout
+        self._jitter = jitter
+        self._pace = pace or Pace()
+        self._on_applied = on_applied
+        self._on_reloaded = on_reloaded
+        self._failures = 0
+        self._watchdog: asyncio.Timeout | None = None
+        self._waiting: dict[asyncio.Future[bool], int] = {}
+        self._must_load = True
+        self._ready_at = 0
+        self.state = State.PENDING
+        self.loads = 0
+        """How often the cache was loaded, the first time included."""
+
+    @property
+    def synced(self) -> bool:
+        return self.state is State.READY
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        try:
+            while True:
+                try:
+                    if await self._session():
+                        continue
+                except (Expired, TooLargeResourceVersion) as error:
+                    _log.warning("the watch cache is loaded again: %s", error)
+                    self._distrust()
+                except StorageError:
+                    # A stored value that cannot be read. Nothing may be passed over, so nothing
+                    # is served from here until somebody has mended it.
+                    _log.exception("the watch cache cannot be loaded or kept")
+                    self._distrust()
+                except Unavailable as error:
+                    _log.log(
+                        logging.WARNING if self._failures == 0 else logging.DEBUG,
+                        "etcd's events cannot be followed: %s",
+                        error,
+                    )
+                await asyncio.sleep(self._delay())
+        finally:
+            self.state = State.STOPPED
+            self._fanout.stop()
+            for waiting in self._waiting:
+                if not waiting.done():
+                    waiting.set_result(False)
+
+    def doubt(self) -> None:
+        """Check the history now: somebody was told a revision that is older than the cache's."""
+        if self._watchdog is not None and not self._watchdog.expired():
+            self._watchdog.reschedule(asyncio.get_running_loop().time())
+
+    async def wait_for_revision(self, revision: int, timeout_seconds: float) -> bool:
+        """Whether the cache is loaded and has come to `revision` within the time."""
+        if self.synced and self._cache.revision >= revision:
+            return True
+        if self.state is State.STOPPED or timeout_seconds <= 0:
+            return False
+        loop = asyncio.get_running_loop()
+        waiting: asyncio.Future[bool] = loop.create_future()
+        self._waiting[waiting] = revision
+        timer = loop.call_later(timeout_seconds, _give_up, waiting)
+        try:
+            return await waiting
+        finally:
+            timer.cancel()
+            del self._waiting[waiting]
+
+    async def wait_until_synced(self, timeout_seconds: float) -> bool:
+        return await self.wait_for_revision(0, timeout_seconds)
+
+    async def _session(self) -> bool:
+        """Load or check, then follow. True: begin again at once; False: after a pause."""
+        if self._must_load:
+            await self._load()
+        elif await self._history_went_back():
+            raise Expired("etcd is at an older revision than the watch cache")
+        return await self._follow()
+
+    def _distrust(self) -> None:
+        self._must_load = True
+        self.state = State.PENDING
+
+    async def _history_went_back(self) -> bool:
+        known = self._cache.revision
+        return await self._backend.current_revision() < known
+
+    async def _load(self) -> None:
+        self._ready_at = newest = await self._backend.current_revision()
+        back = self._pace.look_back_revisions
+        for revision in dict.fromkeys((max(newest - back, 1), max(newest - back // 10, 1))):
+            try:
+                return await self._load_at(revision)
+            except Expired:
+                continue
+        return await self._load_at(newest)
+
+    async def _load_at(self, revision: int) -> None:
+        loading = self._cache.loading()
+        start_after, more = "", True
+        while more:
+            page = await self._backend.range(
+                "", start_after=start_after, limit=self._pace.page_keys, revision=revision
+            )
+            loading.add(page.records)
+            more = page.more and bool(page.records)
+            start_after = page.records[-1].key if page.records else ""
+        self._fanout.expire_all()
+        self._on_reloaded()
+        self._cache.adopt(revision, loading)
+        self.loads += 1
+        self._must_load = False
+        self._advanced()
+
+    async def _follow(self) -> bool:
+        """Take what comes until the stream ends (False) or has been silent for too long (True)."""
+        clock = asyncio.get_running_loop().time
+        patience = self._patience_seconds()
+        stream = self._backend.events(self._cache.revision)
+        try:
+            async with asyncio.timeout(patience) as self._watchdog:
+                renewed = clock()
+                async for revision, raw_events in stream:
+                    self._take(revision, raw_events)
+                    # Not for every batch: at a thousand a second timers would be a cost.
+                    if clock() > renewed + patience / 4:
+                        renewed, patience = clock(), self._patience_seconds()
+                        self._watchdog.reschedule(renewed + patience)
+        except TimeoutError:
+            if self._watchdog is None or not self._watchdog.expired():
+                return False
+            self._ready_at = 0
+            self._advanced()
+            return True
+        finally:
+            self._watchdog = None
+            if isinstance(stream, AsyncGenerator):
+                await stream.aclose()
+        return False
+
+    def _patience_seconds(self) -> float:
+        return self._pace.silence_seconds if self.synced else self._pace.settle_seconds
+
+    def _take(self, revision: int, raw_events: Sequence[RawEvent]) -> None:
+        """Synchronous on purpose: no task sees the cache between applying and publishing."""
+        self._failures = 0
+        self._fanout.publish(self._cache.apply(revision, raw_events))
+        self._advanced()
+
+    def _advanced(self) -> None:
+        reached = self._cache.revision
+        if self.state is State.PENDING and reached >= self._ready_at:
+            self.state = State.READY
+        self._on_applied()
+        if not self.synced:
+            return
+        for waiting, revision in self._waiting.items():
+            if revision <= reached and not waiting.done():
+                waiting.set_result(True)
+
+    def _delay(self) -> float:
+        """Doubles from the first to the longest, of which between a half and all is waited."""
+        pace = self._pace
+        delay = min(pace.first_delay_seconds * (1 << self._failures), pace.longest_delay_seconds)
+        self._failures = min(self._failures + 1, 32)
+        return delay * (0.5 + self._jitter() / 2)
+
+
+def _give_up(waiting: asyncio.Future[bool]) -> None:
+    if not waiting.done():
+        waiting.set_result(False)

@@ -1,0 +1,1 @@
+"""Records in etcd: reads, events, group commit, compaction, and the embedded etcd process."""

@@ -1,0 +1,344 @@
+"""The one door to etcd3-py: calls and streams over etcd's JSON gateway, with fail-over.
+
+etcd3-py knows one endpoint, detects the server's version with a blocking request in its
+constructor, breaks there when etcd is away, and takes a CA only together with a client
+certificate. So each endpoint gets a client of its own, told that it speaks to etcd 3.4 or newer
+(whose gateway is under /v3), and all share one aiohttp session which has the TLS settings.
+Requests are made with `AioClient.call_rpc(method, data=bytes, raw=True)`: its modelled calls
+validate and convert every field and cost several times the request.
+
+Every failure is one of these:
+
+* an exception of `apis.meta.transaction` or `storage.interface`: etcd gave a definite answer, or was
+  never reached. Nothing was written. (`NoSpace` is the exception, see there.)
+* `Unanswered`: the request went out and no definite answer came. A write may have been applied.
+"""
+
+import asyncio
+import io
+import ssl
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+from etcd3 import AioClient, BaseClient
+
+from apis.meta.transaction import TooLarge, TransactionError, Unavailable
+from storage.etcd import wire
+from storage.interface import Expired, StorageError
+
+_LARGE_BODY_BYTES = 1 << 20
+"""aiohttp warns about longer bytes; a file object is sent in pieces."""
+
+_GRPC_UNCERTAIN = frozenset({1, 2, 4, 8, 10, 13, 14})
+"""cancelled, unknown, deadline exceeded, resource exhausted, aborted, internal, unavailable."""
+
+
+class Unanswered(TransactionError):
+    """The request went out, but no definite answer came back: it may or may not have been done."""
+
+
+class NoSpace(Unavailable):
+    """etcd's database is full. etcd gives this answer also to the write that filled it, applied."""
+
+
+class FutureRevision(StorageError):
+    """The revision asked for does not exist yet."""
+
+
+class _Gateway(AioClient):  # type: ignore[misc]  # etcd3-py is untyped
+    """etcd3-py's client on a session that it is given; its constructor asks for nothing."""
+
+    def __init__(self, url: str, session: aiohttp.ClientSession) -> None:
+        parts = urlsplit(url)
+        host = parts.hostname or "127.0.0.1"
+        # Past AioClient's own constructor, which opens a session that only a coroutine can close.
+        BaseClient.__init__(
+            self,
+            host=f"[{host}]" if ":" in host else host,
+            port=parts.port or 2379,
+            protocol=parts.scheme,
+        )
+        self.ssl_context = None
+        self.session = session
+
+    def _retrieve_version(self) -> None:
+        """Nothing is asked: every etcd that is supported speaks the same protocol."""
+
+    def _verify_version(self) -> None:
+        """An older etcd answers 404, which `refusal` explains."""
+
+    def _get_prefix(self) -> None:
+        self.api_prefix = "/v3"
+
+
+@dataclass(slots=True, eq=False)
+class _Endpoint:
+    url: str
+    gateway: _Gateway
+    aside_until: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ClientStatistics:
+    calls: int
+    failures: int
+    endpoints_aside: int
+
+
+def tls_context(*, ca_file: str = "", cert_file: str = "", key_file: str = "") -> ssl.SSLContext:
+    """How to check etcd's certificate (without `ca_file`: by the system's CAs) and which to show."""
+    context = ssl.create_default_context(cafile=ca_file or None)
+    if cert_file:
+        context.load_cert_chain(cert_file, key_file or None)
+    return context
+
+
+class Client:
+    """etcd behind one or several endpoints. To be constructed and closed inside the event loop.
+
+    An endpoint that failed is set aside for `aside_seconds`; while others are left, they are asked.
+    """
+
+    def __init__(
+        self,
+        endpoints: Sequence[str],
+        *,
+        tls: ssl.SSLContext | None = None,
+        timeout_seconds: float = 5.0,
+        connect_seconds: float = 2.0,
+        aside_seconds: float = 5.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if not endpoints:
+            raise ValueError("at least one etcd endpoint is needed")
+        self._timeout_seconds = timeout_seconds
+        self._connect_seconds = connect_seconds
+        self._aside_seconds = aside_seconds
+        self._clock = clock
+        self._calls = 0
+        self._failures = 0
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                ssl=tls if tls is not None else True, limit=64, keepalive_timeout=60
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+        )
+        urls = [_normal_url(url, tls is not None) for url in endpoints]
+        self._endpoints = [_Endpoint(url, _Gateway(url, self._session)) for url in urls]
+
+    async def close(self) -> None:
+        """End all connections."""
+        await self._session.close()
+
+    def statistics(self) -> ClientStatistics:
+        now = self._clock()
+        aside = sum(endpoint.aside_until > now for endpoint in self._endpoints)
+        return ClientStatistics(self._calls, self._failures, aside)
+
+    async def call(
+        self, method: str, body: bytes, *, timeout_seconds: float | None = None
+    ) -> wire.Message:
+        """Make a request that may write: it is given to a second endpoint only when the first was
+        never reached. Raises Unanswered, and what etcd's refusal means."""
+        error = Unavailable("no etcd endpoint")
+        for endpoint in self._by_preference():
+            try:
+                return await self._request(endpoint, method, body, timeout_seconds)
+            except _Unreachable as failure:
+                error = failure
+        raise error
+
+    async def ask(
+        self, method: str, body: bytes, *, timeout_seconds: float | None = None
+    ) -> wire.Message:
+        """Make a request that only reads: any endpoint's failure leads to the next one.
+
+        Raises Unavailable, and what etcd's refusal means.
+        """
+        error: Exception | None = None
+        for endpoint in self._by_preference():
+            try:
+                return await self._request(endpoint, method, body, timeout_seconds)
+            except (Unanswered, _Unreachable) as failure:
+                error = failure
+        raise Unavailable(str(error)) from error
+
+    @asynccontextmanager
+    async def stream(self, method: str, body: bytes) -> AsyncIterator["Stream"]:
+        """Open a stream on the first endpoint that takes it. Raises Unavailable."""
+        error: Exception | None = None
+        for endpoint in self._by_preference():
+            try:
+                response = await self._open(endpoint, method, body)
+            except (Unanswered, _Unreachable) as failure:
+                error = failure
+                continue
+            try:
+                yield Stream(response, partial(self._set_aside, endpoint))
+            finally:
+                response.close()
+            return
+        raise Unavailable(str(error)) from error
+
+    def _by_preference(self) -> Sequence[_Endpoint]:
+        """The order in which to try: as configured, those set aside last, the longest aside first."""
+        if len(self._endpoints) == 1:
+            return self._endpoints
+        now = self._clock()
+        return sorted(self._endpoints, key=lambda e: e.aside_until if e.aside_until > now else 0.0)
+
+    def _set_aside(self, endpoint: _Endpoint) -> None:
+        self._failures += 1
+        endpoint.aside_until = self._clock() + self._aside_seconds
+
+    async def _request(
+        self, endpoint: _Endpoint, method: str, body: bytes, timeout_seconds: float | None
+    ) -> wire.Message:
+        """One request to one endpoint. Raises _Unreachable and Unanswered besides refusals."""
+        self._calls += 1
+        timeout = aiohttp.ClientTimeout(
+            total=timeout_seconds or self._timeout_seconds, sock_connect=self._connect_seconds
+        )
+        try:
+            async with endpoint.gateway.call_rpc(
+                method, data=_payload(body), raw=True, timeout=timeout
+            ) as response:
+                data = await response.read()
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            self._set_aside(endpoint)
+            raise _failure(endpoint.url, error) from error
+        if response.status == 200:
+            answer: wire.Message = wire.decode(data)
+            return answer
+        refused = refusal(response.status, data)
+        if isinstance(refused, Unanswered):
+            self._set_aside(endpoint)
+        raise refused
+
+    async def _open(self, endpoint: _Endpoint, method: str, body: bytes) -> aiohttp.ClientResponse:
+        """The response of a stream, its headers read. Raises like `_request`."""
+        self._calls += 1
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._connect_seconds)
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                response: aiohttp.ClientResponse = await endpoint.gateway.call_rpc(
+                    method, data=_payload(body), raw=True, timeout=timeout
+                )
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            self._set_aside(endpoint)
+            raise _failure(endpoint.url, error) from error
+        if response.status == 200:
+            return response
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                data = await response.read()
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise _failure(endpoint.url, error) from error
+        finally:
+            response.close()
+        raise refusal(response.status, data)
+
+
+class Stream:
+    """The answers of a streaming call. One task at a time may wait in `next`."""
+
+    def __init__(self, response: aiohttp.ClientResponse, distrust: Callable[[], None]) -> None:
+        self._response = response
+        self._pieces: list[bytes] = []
+        self._lines: list[bytes] = []
+        self.distrust = distrust
+        """Call it when the stream misbehaves: its endpoint is set aside."""
+
+    async def next(self) -> wire.Message:
+        """The next answer. Cancelled while waiting: nothing is lost. Raises Unavailable at the end.
+
+        One answer is one line, which may be longer than any limit of aiohttp's line reader.
+        """
+        while not self._lines:
+            try:
+                chunk = await self._response.content.readany()
+            except (aiohttp.ClientError, OSError) as error:
+                self.distrust()
+                raise Unavailable(f"etcd's stream broke: {_words(error)}") from error
+            if not chunk:
+                self.distrust()
+                raise Unavailable("etcd ended the stream")
+            self._take(chunk)
+        message = wire.decode(self._lines.pop())
+        if "error" in message:
+            refused = message["error"]
+            raise refusal(int(refused.get("http_code", 500)), wire.encode(refused))
+        result: wire.Message = message["result"]
+        return result
+
+    def _take(self, chunk: bytes) -> None:
+        *complete, rest = chunk.split(b"\n")
+        for line in complete:
+            whole = b"".join((*self._pieces, line)) if self._pieces else line
+            self._pieces.clear()
+            if whole:
+                self._lines.insert(0, whole)
+        if rest:
+            self._pieces.append(rest)
+
+
+class _Unreachable(Unavailable):
+    """No connection came about, so that nothing was sent."""
+
+
+def _failure(url: str, error: Exception) -> TransactionError:
+    """What a failed exchange means: only where no connection came about, surely nothing was done."""
+    words = f"etcd at {url}: {_words(error)}"
+    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+        return _Unreachable(words)
+    return Unanswered(words)
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _payload(body: bytes) -> Any:
+    return body if len(body) < _LARGE_BODY_BYTES else io.BytesIO(body)
+
+
+def _normal_url(url: str, has_tls: bool) -> str:
+    """`host:port` and trailing slashes are accepted, as etcdctl does."""
+    if "://" not in url:
+        url = f"{'https' if has_tls else 'http'}://{url}"
+    return url.rstrip("/")
+
+
+def refusal(status: int, data: bytes) -> Exception:
+    """The exception for an answer that is not 200: what is surely not done, and what is uncertain."""
+    try:
+        error = wire.decode(data)
+        message, code = (
+            str(error.get("error") or error.get("message")),
+            int(error.get("code") or error.get("grpc_code") or 2),
+        )
+    except (ValueError, AttributeError, TypeError):
+        text = data[:200].decode(errors="replace").strip()
+        return Unavailable(f"not the gateway of etcd 3.4 or newer, it answers {status}: {text}")
+    for words, exception in _REFUSALS:
+        if words in message:
+            return exception(f"etcd: {message}")
+    return (Unanswered if code in _GRPC_UNCERTAIN else Unavailable)(f"etcd: {message}")
+
+
+_REFUSALS: Sequence[tuple[str, type[Exception]]] = (
+    ("required revision has been compacted", Expired),
+    ("required revision is a future revision", FutureRevision),
+    ("request is too large", TooLarge),
+    ("too many operations", TooLarge),
+    ("message larger than max", TooLarge),
+    ("database space exceeded", NoSpace),
+    ("too many requests", Unavailable),
+)

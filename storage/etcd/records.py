@@ -1,0 +1,90 @@
+"""How a record is stored: one line of JSON header, one line with the object's JSON.
+
+    {"v":1,"p":"007","t":"0123456789abcdef","charge":{...},"count":3,"prices":{...}}
+    {"apiVersion":...}
+
+The *mark*, the first 39 bytes, is of fixed width, since it holds what is only known when a
+transaction is put together: `p`, the write's position, and `t`, the transaction's id. 39 is a
+multiple of 3, so that the base64 of a value is the base64 of its mark followed by that of its
+remainder: the remainder is encoded once, however often a transaction is put together anew.
+"""
+
+from functools import lru_cache
+
+from apis.meta.transaction import NO_HEADER, Header, Record
+from storage.etcd import wire
+from storage.interface import StorageError
+
+_START = b'{"v":1,"p":"'
+_POSITION = slice(12, 15)
+_TRANSACTION = slice(22, 38)
+MARK_BYTES = 39
+_PLAIN = b"}"
+"""What follows the mark in the header line of a record without charge, count and prices."""
+
+_NO_MARK = b'{"v":1,"p":"000","t":"0000000000000000"'
+MARKER = _NO_MARK + b"}\n{}"
+"""The value of a key of which only the revision matters."""
+
+
+class UnreadableRecord(StorageError):
+    """A stored value that this version of the server does not understand."""
+
+
+def mark(position: int, transaction: bytes) -> bytes:
+    """The first 39 bytes of a value; `transaction` is 16 hex digits."""
+    return b'{"v":1,"p":"%03d","t":"%b"' % (position, transaction)
+
+
+def remainder(header: Header, body: bytes) -> bytes:
+    """Everything of a value after its mark."""
+    if header is NO_HEADER:
+        return b"}\n" + body
+    fields = {
+        name: value
+        for name, value in (
+            ("charge", None if header.charge is None else dict(header.charge)),
+            ("count", header.count),
+            ("prices", None if header.prices is None else dict(header.prices)),
+        )
+        if value is not None
+    }
+    if not fields:
+        return b"}\n" + body
+    return b",%b\n%b" % (wire.encode(fields)[1:], body)
+
+
+def transaction_of(value: bytes) -> bytes:
+    """The id of the transaction that stored `value`; something no transaction has for foreign values."""
+    return value[_TRANSACTION] if value.startswith(_START) else b""
+
+
+def decode(key: str, mod_revision: int, value: bytes) -> Record:
+    """A stored value as a record. Raises UnreadableRecord."""
+    end = value.find(b"\n", MARK_BYTES)
+    position = value[_POSITION]
+    if end < 0 or not value.startswith(_START) or not position.isdigit():
+        raise _unreadable(key, mod_revision, value)
+    rest = value[MARK_BYTES:end]
+    header = NO_HEADER if rest == _PLAIN else _header(rest)
+    return Record(key, mod_revision, int(position), value[end + 1 :], header)
+
+
+@lru_cache(maxsize=4096)
+def _header(rest: bytes) -> Header:
+    """Shared between records of equal charge and prices, which are many: decoded once, kept once."""
+    fields = wire.decode(_NO_MARK + rest)
+    return Header(fields.get("charge"), fields.get("count"), fields.get("prices"))
+
+
+def _unreadable(key: str, mod_revision: int, value: bytes) -> UnreadableRecord:
+    line, newline, _ = value[:4096].partition(b"\n")
+    try:
+        version = wire.decode(line).get("v") if newline else None
+    except (ValueError, AttributeError):
+        version = None
+    if version is not None and version != 1:
+        what = f"is stored in format {version!r}, which this server does not know"
+    else:
+        what = "is not a record of this server"
+    return UnreadableRecord(f"{key} at revision {mod_revision} {what}")

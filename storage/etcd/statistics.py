@@ -1,0 +1,63 @@
+"""What group commit counts, for /metrics and for benchmarks."""
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+
+GROUP_SIZE_BOUNDS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+"""Upper bounds of the buckets of `Statistics.group_sizes`; one more bucket holds the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Totals since the start, and how many wait at this moment."""
+
+    transactions: int
+    """etcd Txns sent, repetitions included."""
+    groups: int
+    """etcd Txns made."""
+    operations: int
+    """Puts and deletes in them."""
+    committed: int
+    """Transactions applied."""
+    conflicts: int
+    """Transactions refused since a guard of theirs had moved."""
+    failed_compares: int
+    """etcd Txns that were not applied since a guard had moved."""
+    retries: int
+    """Sendings again, since an answer was lost."""
+    waiting: int
+    group_sizes: tuple[int, ...]
+    """Groups by their number of transactions, per bucket of GROUP_SIZE_BOUNDS."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """The running totals behind `Statistics`."""
+
+    transactions: int = 0
+    groups: int = 0
+    operations: int = 0
+    committed: int = 0
+    conflicts: int = 0
+    failed_compares: int = 0
+    retries: int = 0
+    group_sizes: list[int] = field(default_factory=lambda: [0] * (len(GROUP_SIZE_BOUNDS) + 1))
+
+    def group(self, members: int, operations: int) -> None:
+        """Count a group that is about to be sent."""
+        self.groups += 1
+        self.operations += operations
+        self.group_sizes[bisect_left(GROUP_SIZE_BOUNDS, members)] += 1
+
+    def frozen(self, *, waiting: int) -> Statistics:
+        return Statistics(
+            transactions=self.transactions,
+            groups=self.groups,
+            operations=self.operations,
+            committed=self.committed,
+            conflicts=self.conflicts,
+            failed_compares=self.failed_compares,
+            retries=self.retries,
+            waiting=waiting,
+            group_sizes=tuple(self.group_sizes),
+        )

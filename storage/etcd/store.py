@@ -1,0 +1,347 @@
+"""`storage.interface.Backend` on etcd: reads at one revision, ranges, and the events of a prefix.
+
+A watch that is silent is checked, not trusted. Silence is right while nothing happens, and looks
+exactly like a watch that died in a proxy or on a member that is cut off. So after
+`progress_seconds` without a message:
+
+1. etcd is asked for its revision (linearizable). If the watch has delivered up to that revision,
+   all is well, and that is reported as progress.
+2. Otherwise either an event is on its way or another tenant of this etcd wrote. A fifth of the
+   interval is left for the first.
+3. Then a marker key under the prefix is written. A live watch must deliver this event; that it
+   came proves that every earlier one did, and its revision is progress. When it does not come
+   within another fifth of the interval, or cannot be written, the watch is cut.
+
+The marker is written only where somebody else's writes move the revision, so a server with an
+etcd of its own never writes it.
+
+A watch that starts at exactly the revision to which etcd was compacted is served without that
+revision's deletes (seen with 3.4.23 and 3.5.1) and without a word about it. So before anything of a
+watch is handed on, the revision before its start is read, which fails if it is compacted.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import aclosing
+
+from apis.meta.keys import INTERNAL
+from apis.meta.transaction import Record, Snapshot, Unavailable
+from storage import versioner
+from storage.etcd import records, wire
+from storage.etcd.client import Client, FutureRevision, Stream, Unanswered
+from storage.etcd.shared import SharedAnswer
+from storage.interface import Expired, RawEvent, RawPage, TooLargeResourceVersion
+
+PROGRESS_KEY = INTERNAL + "progress"
+_PAGE_KEYS = 500
+"""Most keys of one answer: some 1 MB of shoots, decoded without holding the event loop for long."""
+
+RawRevision = tuple[int, Sequence[wire.Message]]
+"""A revision and its events as etcd sends them; no events for progress."""
+
+
+class EtcdStore:
+    """What lies under `prefix` in etcd. Keys in and out are relative to it."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        prefix: str = "/registry",
+        progress_seconds: float = 10.0,
+        max_operations: int = 128,
+    ) -> None:
+        self.client = client
+        self.prefix = prefix.rstrip("/").encode() + b"/"
+        self._progress_seconds = progress_seconds
+        self._max_operations = max_operations
+        self._revision = SharedAnswer(self._ask_revision)
+        self._identity = ""
+        self._seen = 0
+
+    @property
+    def identity(self) -> str:
+        """The id of the etcd cluster that answered last; empty before the first answer.
+
+        It changes when etcd was restored from a backup or the endpoint leads elsewhere: then
+        nothing that was read before is comparable with what is read now.
+        """
+        return self._identity
+
+    @property
+    def seen_revision(self) -> int:
+        """The newest revision in any answer of the present cluster."""
+        return self._seen
+
+    def full_key(self, key: str) -> bytes:
+        return self.prefix + key.encode()
+
+    def relative_key(self, full: bytes) -> str:
+        return full[len(self.prefix) :].decode()
+
+    def note(self, answer: wire.Message) -> int:
+        """Remember who answered and how far it was; the answer's revision."""
+        header = answer.get("header", {})
+        revision = wire.number(header, "revision")
+        cluster = str(header.get("cluster_id", "0"))
+        if cluster != self._identity:
+            self._identity = cluster
+            self._seen = revision
+        elif revision > self._seen:
+            self._seen = revision
+        return revision
+
+    async def read(self, keys: Collection[str]) -> tuple[int, dict[str, Snapshot]]:
+        """Linearizable, all at one revision, which comes first. Raises Unavailable."""
+        wanted = list(keys)
+        revision = 0
+        found: dict[str, Snapshot] = {}
+        for start in range(0, len(wanted), self._max_operations):
+            part = wanted[start : start + self._max_operations]
+            body = wire.reads_request([self.full_key(key) for key in part], revision)
+            answer = await self.client.ask("/kv/txn", body)
+            seen = self.note(answer)
+            revision = revision or seen
+            for key, response in zip(part, answer["responses"], strict=True):
+                found[key] = self.snapshot(key, response["response_range"])
+        if not wanted:
+            revision = await self.current_revision()
+        return revision, found
+
+    def snapshot(self, key: str, answer: wire.Message) -> Snapshot:
+        """A key as a range of it alone answered."""
+        kvs = answer.get("kvs")
+        if not kvs:
+            return Snapshot(key, None)
+        value = wire.unb64(kvs[0].get("value", ""))
+        return Snapshot(key, records.decode(key, wire.number(kvs[0], "mod_revision"), value))
+
+    async def range(
+        self, prefix: str, *, start_after: str = "", limit: int = 0, revision: int = 0
+    ) -> RawPage:
+        """Keys under `prefix` in order, linearizable (revision 0) or at a past revision.
+
+        `count` is the number of keys after `start_after`. Read in pieces, all at one revision.
+        Raises Expired (compacted), TooLargeResourceVersion (future), Unavailable.
+        """
+        first = self.full_key(start_after) + b"\0" if start_after else self.full_key(prefix)
+        end = wire.range_end(self.full_key(prefix))
+        total = -1
+        at = revision
+        result: list[Record] = []
+        more = True
+        while more and not (limit and len(result) >= limit):
+            most = min(_PAGE_KEYS, limit - len(result)) if limit else _PAGE_KEYS
+            answer = await self._range(first, end, most, at)
+            at = at or self.note(answer)
+            total = wire.number(answer, "count") if total < 0 else total
+            more = answer.get("more", False)
+            for kv in answer.get("kvs", ()):
+                full = wire.unb64(kv["key"])
+                value = wire.unb64(kv.get("value", ""))
+                result.append(
+                    records.decode(self.relative_key(full), wire.number(kv, "mod_revision"), value)
+                )
+                first = full + b"\0"
+        return RawPage(result, at, more, total)
+
+    async def _range(self, first: bytes, end: bytes, limit: int, revision: int) -> wire.Message:
+        options: dict[str, object] = {"range_end": wire.b64(end).decode(), "limit": str(limit)}
+        if revision:
+            options["revision"] = str(revision)
+        try:
+            return await self.client.ask(
+                "/kv/range", wire.encode(wire.range_request(first, **options))
+            )
+        except FutureRevision as error:
+            newest = await self.current_revision()
+            raise TooLargeResourceVersion(
+                versioner.list_version(revision), versioner.list_version(newest)
+            ) from error
+
+    async def current_revision(self) -> int:
+        """Linearizable; concurrent callers share one request. Raises Unavailable."""
+        return await self._revision.get()
+
+    async def _ask_revision(self) -> int:
+        request = wire.range_request(self.full_key(PROGRESS_KEY), keys_only=True)
+        return self.note(await self.client.ask("/kv/range", wire.encode(request)))
+
+    async def check_not_compacted(self, revision: int) -> None:
+        """Raises Expired where `revision` can no longer be read, Unavailable."""
+        request = wire.range_request(
+            self.full_key(PROGRESS_KEY), keys_only=True, revision=str(revision)
+        )
+        try:
+            await self.client.ask("/kv/range", wire.encode(request))
+        except FutureRevision as error:
+            raise Expired(f"etcd is no longer at revision {revision}") from error
+
+    async def ping(self) -> None:
+        """Whether etcd serves linearizable reads. Raises Unavailable."""
+        await self.current_revision()
+
+    async def compact(self, revision: int) -> None:
+        """Forget what is older than `revision`; nothing to do where that is done already."""
+        try:
+            await self.client.call("/kv/compaction", wire.encode({"revision": str(revision)}))
+        except Expired:
+            return
+        except Unanswered as error:
+            raise Unavailable(str(error)) from error
+
+    async def events(
+        self, after_revision: int
+    ) -> AsyncGenerator[tuple[int, Sequence[RawEvent]], None]:
+        """(revision, events) of everything under the prefix after a revision, whole revisions only.
+
+        An empty batch reports progress to that revision. Ends with Expired (compacted, or the
+        revisions are not those of before) or Unavailable; the caller resumes. Close it
+        (`contextlib.aclosing`), so that the watch ends with it.
+        """
+        async with aclosing(self.raw_events(after_revision)) as revisions:
+            async for revision, raw in revisions:
+                yield revision, [self._event(e, i) for i, e in enumerate(raw)]
+
+    def _event(self, raw: wire.Message, index: int) -> RawEvent:
+        kv = raw["kv"]
+        key = self.relative_key(wire.unb64(kv["key"]))
+        revision = wire.number(kv, "mod_revision")
+        if raw.get("type") == "DELETE":
+            return RawEvent(key, None, revision, index)
+        record = records.decode(key, revision, wire.unb64(kv.get("value", "")))
+        return RawEvent(key, record, revision, record.position)
+
+    async def raw_events(self, after_revision: int) -> AsyncGenerator[RawRevision, None]:
+        """Like `events`, the events not decoded."""
+        known = self._identity
+        request = {
+            "key": wire.b64(self.prefix).decode(),
+            "range_end": wire.b64(wire.range_end(self.prefix)).decode(),
+            "start_revision": str(after_revision + 1),
+            "progress_notify": True,
+        }
+        body = wire.encode({"create_request": request})
+        async with self.client.stream("/watch", body) as stream:
+            watch = _Watch(self, stream, after_revision, self._progress_seconds)
+            await watch.opened(known)
+            while True:
+                for revision in await watch.next():
+                    yield revision
+
+    async def mark_progress(self) -> int:
+        """Write the marker that every live watch has to deliver; its revision."""
+        put = {
+            "key": wire.b64(self.full_key(PROGRESS_KEY)).decode(),
+            "value": wire.b64(records.MARKER).decode(),
+        }
+        try:
+            return self.note(await self.client.call("/kv/put", wire.encode(put)))
+        except Unanswered as error:
+            raise Unavailable(str(error)) from error
+
+
+class _Watch:
+    """One etcd watch of the prefix: how far it came, and whether its silence can be trusted."""
+
+    def __init__(
+        self, store: EtcdStore, stream: Stream, after_revision: int, progress_seconds: float
+    ) -> None:
+        self._store = store
+        self._stream = stream
+        self._after = self._last = after_revision
+        self._is_whole = after_revision <= 0
+        """Whether it is known that no compaction took events from the watch's start."""
+        self._patience_seconds = progress_seconds
+        self._grace_seconds = progress_seconds / 5
+        self._suspicious = False
+        self._owed = 0
+        """The marker's revision that has to come before the next silence ends."""
+
+    async def opened(self, known: str) -> None:
+        """Wait for etcd's confirmation. `known` is the cluster that `after_revision` belongs to.
+
+        Raises Expired where that revision means nothing to the etcd that answers.
+        """
+        try:
+            async with asyncio.timeout(self._patience_seconds):
+                message = await self._stream.next()
+        except TimeoutError as error:
+            self._stream.distrust()
+            raise Unavailable("etcd did not confirm the watch") from error
+        self._check(message)
+        newest = self._store.note(message)
+        if known and self._store.identity != known:
+            raise Expired(f"another etcd cluster answers: {self._store.identity}, not {known}")
+        if newest < self._last:
+            # Either this member lags, or the store was restored: a linearizable read tells.
+            newest = await self._store.current_revision()
+            if newest < self._last:
+                raise Expired(f"etcd is at revision {newest}, before {self._last}")
+
+    async def next(self) -> Sequence[RawRevision]:
+        """What came next: revisions with their events, or one without as progress; may be empty."""
+        quiet = not (self._suspicious or self._owed)
+        try:
+            async with asyncio.timeout(self._patience_seconds if quiet else self._grace_seconds):
+                message = await self._stream.next()
+        except TimeoutError:
+            return await self._doubt()
+        self._check(message)
+        self._suspicious = False
+        if not self._is_whole:
+            await self._store.check_not_compacted(self._after)
+            self._is_whole = True
+        revision = self._store.note(message)
+        events = message.get("events")
+        if not events:
+            return self._progress(revision)
+        revisions = _by_revision(events)
+        self._last = revisions[-1][0]
+        if self._last >= self._owed:
+            self._owed = 0
+        return revisions
+
+    def _progress(self, revision: int) -> Sequence[RawRevision]:
+        # etcd queues a watch's progress behind its events, and only once it has caught up.
+        if revision <= self._last:
+            return ()
+        self._last = revision
+        return ((revision, ()),)
+
+    async def _doubt(self) -> Sequence[RawRevision]:
+        """The watch was silent for too long. Raises Unavailable where it cannot be trusted."""
+        if self._owed:
+            self._stream.distrust()
+            raise Unavailable(f"the watch is silent at {self._last}, etcd is at {self._owed}")
+        newest = await self._store.current_revision()
+        if newest < self._last:
+            raise Expired(f"etcd is at revision {newest}, before {self._last}")
+        if newest == self._last:
+            self._suspicious = False
+            # Nothing to deliver, and so nothing that a compaction could have taken away.
+            return ((newest, ()),)
+        if self._suspicious:
+            self._suspicious = False
+            self._owed = await self._store.mark_progress()
+        else:
+            self._suspicious = True
+        return ()
+
+    def _check(self, message: wire.Message) -> None:
+        if not message.get("canceled"):
+            return
+        if "compact_revision" in message:
+            raise Expired(f"compacted at revision {message['compact_revision']}")
+        raise Unavailable(f"etcd cancelled the watch: {message.get('cancel_reason', 'no reason')}")
+
+
+def _by_revision(events: Sequence[wire.Message]) -> list[RawRevision]:
+    """A message's events, grouped: etcd never splits a revision between messages."""
+    grouped: list[tuple[int, list[wire.Message]]] = []
+    for event in events:
+        revision = wire.number(event["kv"], "mod_revision")
+        if not grouped or grouped[-1][0] != revision:
+            grouped.append((revision, []))
+        grouped[-1][1].append(event)
+    return list(grouped)

@@ -1,0 +1,33 @@
+"""Transactions and evidence that several of these tests need."""
+
+import asyncio
+from contextlib import aclosing
+
+from apis.meta.transaction import Put, Transaction
+from storage.etcd.store import EtcdStore, RawRevision
+
+
+def body(value: str = "x") -> bytes:
+    return b'{"apiVersion":"v1","kind":"T","metadata":{"name":"%b"}}' % value.encode()
+
+
+def create(*keys: str, value: str = "x") -> Transaction:
+    """Put keys that must not exist."""
+    return Transaction(dict.fromkeys(keys, 0), [Put(key, body(value)) for key in keys])
+
+
+def update(key: str, revision: int, value: str = "y") -> Transaction:
+    return Transaction({key: revision}, [Put(key, body(value))])
+
+
+async def history(store: EtcdStore, after: int) -> list[RawRevision]:
+    """All revisions under the prefix after `after` up to now, as etcd delivers them."""
+    newest = await store.mark_progress()
+    seen = []
+    async with asyncio.timeout(10), aclosing(store.raw_events(after)) as revisions:
+        async for revision in revisions:
+            if revision[0] >= newest:
+                return seen
+            if revision[1]:
+                seen.append(revision)
+    raise AssertionError("the watch ended")

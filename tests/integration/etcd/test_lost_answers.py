@@ -1,0 +1,355 @@
+"""Writes whose answer is lost: the outcome that is told is the one that stays."""
+
+import asyncio
+
+import pytest
+
+from apis.meta.transaction import (
+    Committed,
+    Conflict,
+    Delete,
+    OutcomeUnknown,
+    Put,
+    Transaction,
+    Unavailable,
+)
+from tests.contract.stacks import EtcdStack, etcd_stack
+from tests.etcd_process import EtcdProcess
+from tests.integration.etcd.helpers import body, create, history, update
+from tests.tcp_proxy import tcp_proxy
+
+pytestmark = pytest.mark.integration
+
+TXN = b"/v3/kv/txn"
+
+
+async def stored(stack: EtcdStack, key: str) -> object:
+    return (await stack.store.read([key]))[1][key].record
+
+
+async def test_a_write_whose_answer_is_lost_is_reported_as_it_was_applied(
+    etcd_process: EtcdProcess, prefix: str
+) -> None:
+    async with (
+        tcp_proxy(etcd_process.port) as proxy,
+        etcd_stack(proxy.endpoint, prefix=prefix) as stack,
+    ):
+        start = await stack.store.current_revision()
+        proxy.lose_answer_to(TXN)
+        committed = await stack.commits.commit(create("a", "b"))
+        assert proxy.lost.is_set()
+        assert await stored(stack, "b") == committed.records["b"]
+        assert committed.records["b"].position == 1
+        assert [revision for revision, _ in await history(stack.store, start)] == [
+            committed.revision
+        ]
+        assert stack.commits.statistics().failed_compares == 0
+
+
+async def test_every_member_of_a_group_learns_its_outcome_after_a_lost_answer(
+    etcd_process: EtcdProcess, prefix: str
+) -> None:
+    async with (
+        tcp_proxy(etcd_process.port) as proxy,
+        etcd_stack(proxy.endpoint, prefix=prefix) as stack,
+    ):
+        proxy.lose_answer_to(TXN)
+        outcomes = await asyncio.gather(*[stack.commits.commit(create(f"k{n}")) for n in range(9)])
+        assert [out.records[f"k{n}"].position for n, out in enumerate(outcomes)] == list(range(9))
+        for number, outcome in enumerate(outcomes):
+            assert await stored(stack, f"k{number}") == outcome.records[f"k{number}"]
+
+
+async def test_a_write_that_never_arrived_is_applied_by_the_second_sending(
+    etcd_process: EtcdProcess, prefix: str
+) -> None:
+    async with (
+        tcp_proxy(etcd_process.port) as proxy,
+        etcd_stack(proxy.endpoint, prefix=prefix, attempt_seconds=0.2) as stack,
+    ):
+        await stack.commits.commit(create("warm"))
+        proxy.hold_request(TXN)
+        committed = await stack.commits.commit(create("a"))
+        assert await stored(stack, "a") == committed.records["a"]
+        assert b'"succeeded":true' not in await proxy.deliver_held()
+        assert await stored(stack, "a") == committed.records["a"]
+
+
+async def test_a_lost_answer_to_deletes_is_reported_as_deleted(
+    etcd_process: EtcdProcess, prefix: str
+) -> None:
+    async with (
+        tcp_proxy(etcd_process.port) as proxy,
+        etcd_stack(proxy.endpoint, prefix=prefix) as stack,
+    ):
+        seen = (await stack.commits.commit(create("a", "b"))).revision
+        proxy.lose_answer_to(TXN)
+        committed = await stack.commits.commit(
+            Transaction({"a": seen, "b": seen}, [Delete("b"), Delete("a")])
+        )
+        # What follows is the fence that had to be raised.
+        (revision, events), *_ = await history(stack.store, seen)
+        assert committed.revision == revision
+        assert committed.deleted == {"b": revision * 1000, "a": revision * 1000 + 1}
+        assert len(events) == 2
+
+
+async def test_a_delete_that_another_did_is_a_conflict_after_a_lost_answer(
+    etcd_process: EtcdProcess, prefix: str
+) -> None:
+    """Both find the key gone; only one of them deleted it, together with something else."""
+    async with (
+        tcp_proxy(etcd_process.port) as proxy,
+        etcd_stack(proxy.endpoint, prefix=prefix, attempt_seconds=0.3) as stack,
+        etcd_stack(etcd_process.endpoint, prefix=prefix) as other,
+    ):
+        seen = (await stack.commits.commit(create("a"))).revision
+        proxy.hold_request(TXN)
+        deleting = asyncio.ensure_future(
+            stack.commits.commit(Transaction({"a": seen}, [Delete("a")]))
+        )
+        await proxy.holding.wait()
+        await other.commits.commit(
+            Transaction({"a": seen, "b": 0}, [Delete("a"), Put("b", body())])
+        )
+        with pytest.raises(Conflict) as caught:
+            await deleting
+        assert caught.value.current["a"].record is None
+
+
+async def test_an_applied_write_that_another_replica_changed_since_is_still_found(
+    etcd_process: EtcdProcess, prefix: str
+) -> None:
+    async with (
+        tcp_proxy(etcd_process.port) as proxy,
+        etcd_stack(proxy.endpoint, prefix=prefix) as stack,
+        etcd_stack(etcd_process.endpoint, prefix=prefix) as other,
+    ):
+        await stack.commits.commit(create("warm"))
+        proxy.lose_answer_to(TXN)
+        writing = asyncio.ensure_future(stack.commits.commit(create("a")))
+        await proxy.lost.wait()
+        proxy.stall()
+        mine = (await other.store.read(["a"]))[1]["a"]
+        assert mine.record is not None
+        theirs = await other.commits.commit(update("a", mine.mod_revision))
+        proxy.flow()
+        committed = await writing
+        assert committed.records["a"] == mine.record
+        assert theirs.revision > committed.revision
+
+
+async def test_an_applied_write_that_another_replica_deleted_since_is_still_found(
+    etcd_process: EtcdProcess, prefix: str
+) -> None:
+    async with (
+        tcp_proxy(etcd_process.port) as proxy,
+        etcd_stack(proxy.endpoint, prefix=prefix) as stack,
+        etcd_stack(etcd_process.endpoint, prefix=prefix) as other,
+    ):
+        seen = (await stack.commits.commit(create("a"))).revision
+        proxy.lose_answer_to(TXN)
+        writing = asyncio.ensure_future(stack.commits.commit(update("a", seen)))
+        await proxy.lost.wait()
+        proxy.stall()
+        mine = (await other.store.read(["a"]))[1]["a"]
+        await other.commits.commit(Transaction({"a": mine.mod_revision}, [Delete("a")]))
+        proxy.flow()
+        assert (await writing).records["a"] == mine.record
+
+
+async def test_a_late_sending_cannot_be_applied_after_a_conflict_was_told(
+    etcd_process: EtcdProcess, prefix: str
+) -> None:
+    """The name was taken when the second sending came, and is free when the first one arrives."""
+    async with (
+        tcp_proxy(etcd_process.port) as proxy,
+        etcd_stack(proxy.endpoint, prefix=prefix, attempt_seconds=0.3) as stack,
+        etcd_stack(etcd_process.endpoint, prefix=prefix) as other,
+    ):
+        await stack.commits.commit(create("warm"))
+        proxy.hold_request(TXN)
+        writing = asyncio.ensure_future(stack.commits.commit(create("a", value="late")))
+        await proxy.holding.wait()
+        theirs = await other.commits.commit(create("a", value="theirs"))
+        with pytest.raises(Conflict):
+            await writing
+        await other.commits.commit(Transaction({"a": theirs.revision}, [Delete("a")]))
+        answer = await proxy.deliver_held()
+        assert b" 200 OK" in answer
+        assert b'"succeeded":true' not in answer
+        assert await stored(stack, "a") is None
+
+
+async def test_writes_go_on_after_an_outcome_had_to_be_found_out(
+    etcd_process: EtcdProcess, prefix: str
+) -> None:
+    async with (
+        tcp_proxy(etcd_process.port) as proxy,
+        etcd_stack(proxy.endpoint, prefix=prefix, attempt_seconds=0.3) as stack,
+        etcd_stack(etcd_process.endpoint, prefix=prefix) as other,
+    ):
+        await stack.commits.commit(create("warm"))
+        proxy.hold_request(TXN)
+        writing = asyncio.gather(
+            stack.commits.commit(create("a")),
+            stack.commits.commit(create("b")),
+            return_exceptions=True,
+        )
+        await proxy.holding.wait()
+        await other.commits.commit(create("a"))
+        first, second = await writing
+        assert isinstance(first, Conflict)
+        assert isinstance(second, Committed)
+        assert isinstance(await stack.commits.commit(create("c")), Committed)
+
+
+async def test_an_etcd_that_stays_away_after_a_sending_leaves_the_outcome_unknown(
+    etcd_process: EtcdProcess, prefix: str
+) -> None:
+    async with (
+        tcp_proxy(etcd_process.port) as proxy,
+        etcd_stack(
+            proxy.endpoint, prefix=prefix, attempt_seconds=0.1, deadline_seconds=0.4
+        ) as stack,
+    ):
+        await stack.commits.commit(create("warm"))
+        proxy.stall()
+        sent = asyncio.ensure_future(stack.commits.commit(create("a")))
+        while not stack.commits.statistics().retries:
+            await asyncio.sleep(0.01)
+        behind = asyncio.ensure_future(stack.commits.commit(create("b")))
+        with pytest.raises(OutcomeUnknown):
+            await sent
+        proxy.flow()
+        # Never sent while etcd was away: refused, or applied now that it is back.
+        [outcome] = await asyncio.gather(behind, return_exceptions=True)
+        assert isinstance(outcome, Committed | Unavailable)
+        assert (await stored(stack, "b") is None) == isinstance(outcome, Unavailable)
+
+
+async def test_who_waits_behind_a_stuck_write_for_too_long_was_never_sent(
+    etcd_process: EtcdProcess, prefix: str
+) -> None:
+    now = [100.0]
+    async with (
+        tcp_proxy(etcd_process.port) as proxy,
+        etcd_stack(
+            proxy.endpoint,
+            prefix=prefix,
+            attempt_seconds=0.1,
+            deadline_seconds=10,
+            clock=lambda: now[0],
+        ) as stack,
+    ):
+        await stack.commits.commit(create("warm"))
+        proxy.stall()
+        sent = asyncio.ensure_future(stack.commits.commit(create("a")))
+        while not stack.commits.statistics().retries:
+            await asyncio.sleep(0.01)
+        now[0] += 5
+        behind = asyncio.ensure_future(stack.commits.commit(create("b")))
+        await asyncio.sleep(0)
+        now[0] += 10.5
+        with pytest.raises(Unavailable):
+            await behind
+        with pytest.raises(OutcomeUnknown):
+            await sent
+        proxy.flow()
+        assert await stored(stack, "b") is None
+
+
+async def test_an_etcd_that_refuses_connections_is_unavailable_at_once(
+    etcd_process: EtcdProcess, prefix: str
+) -> None:
+    async with (
+        tcp_proxy(etcd_process.port) as proxy,
+        etcd_stack(proxy.endpoint, prefix=prefix) as stack,
+    ):
+        await proxy.refuse()
+        with pytest.raises(Unavailable):
+            await stack.commits.commit(create("a"))
+        await proxy.listen()
+        assert (await stack.commits.commit(create("a"))).records
+
+
+async def test_an_etcd_killed_in_the_middle_of_a_burst_leaves_every_outcome_true(
+    own_etcd: EtcdProcess,
+) -> None:
+    async with etcd_stack(own_etcd.endpoint, attempt_seconds=1.0) as stack:
+        names = (f"k{n}" for n in range(1_000_000))
+        outcomes: dict[str, Committed | BaseException] = {}
+        finishing = asyncio.Event()
+
+        async def client() -> None:
+            while not finishing.is_set():
+                key = next(names)
+                [outcomes[key]] = await asyncio.gather(
+                    stack.commits.commit(create(key)), return_exceptions=True
+                )
+                if isinstance(outcomes[key], Unavailable):
+                    await asyncio.sleep(0.01)
+
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(20):
+                tasks.create_task(client())
+            for _ in range(3):
+                before = stack.commits.statistics().committed
+                while stack.commits.statistics().committed < before + 200:
+                    await asyncio.sleep(0.01)
+                own_etcd.kill()
+                own_etcd.launch()
+                await asyncio.to_thread(own_etcd.wait_until_healthy)
+            finishing.set()
+
+        exist = {record.key: record for record in (await stack.store.range("k")).records}
+        told = {k: out.records[k] for k, out in outcomes.items() if isinstance(out, Committed)}
+        refused = {k for k, out in outcomes.items() if isinstance(out, Unavailable)}
+        unknown = outcomes.keys() - told.keys() - refused
+        assert told.items() <= exist.items()
+        assert not refused & exist.keys()
+        assert {type(outcomes[key]) for key in unknown} <= {OutcomeUnknown}
+        assert len(told) >= 600
+
+
+async def test_a_paused_etcd_delays_a_write_and_applies_it_once(own_etcd: EtcdProcess) -> None:
+    async with etcd_stack(own_etcd.endpoint, attempt_seconds=0.2) as stack:
+        start = (await stack.commits.commit(create("warm"))).revision
+        own_etcd.pause()
+        writing = asyncio.ensure_future(stack.commits.commit(create("a")))
+        while stack.commits.statistics().retries < 2:
+            await asyncio.sleep(0.01)
+        own_etcd.resume()
+        committed = await writing
+        assert [r for r, _ in await history(stack.store, start)] == [committed.revision]
+
+
+
+async def test_a_full_database_refuses_the_write_and_says_so(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    etcd = EtcdProcess(
+        tmp_path_factory.mktemp("full"), arguments=(f"--quota-backend-bytes={4 << 20}",)
+    )
+    try:
+        etcd.start()
+        async with etcd_stack(etcd.endpoint) as stack:
+            told: dict[str, Committed] = {}
+            why = ""
+            for number in range(40):
+                key = f"k{number:02}"
+                try:
+                    told[key] = await stack.commits.commit(create(key, value="v" * 500_000))
+                except Unavailable as error:
+                    why = str(error)
+                    break
+            assert "database space exceeded" in why
+            stored_keys = [record.key for record in (await stack.store.range("k")).records]
+            assert stored_keys == sorted(told)
+            last = told[stored_keys[-1]].revision
+            deleted = await stack.commits.commit(
+                Transaction({stored_keys[-1]: last}, [Delete(stored_keys[-1])])
+            )
+            assert deleted.deleted
+    finally:
+        etcd.stop()

@@ -1,0 +1,126 @@
+"""`quotaapi audit` on a real etcd: what it finds, and where it begins and ends."""
+
+import base64
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import requests
+
+from tests.builders import a_binding, a_profile, a_quota, a_shoot
+from tests.harness.api import Api, path_of
+from tests.harness.etcd import assert_exact, counters, running_etcd
+from tests.harness.ports import free_port
+from tests.harness.server import ROOT, ServerProcess
+
+QUOTA_KEY = "/registry/garden.sapcloud.io/quotas/garden-trial/quota"
+
+
+def audit(etcd_url: str, *arguments: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "quotaapi", "audit", "--etcd-servers", etcd_url, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def etcd(url: str, method: str, **body: Any) -> dict[str, Any]:
+    with requests.Session() as session:
+        session.trust_env = False
+        answer = session.post(f"{url}/v3/kv/{method}", json=body, timeout=10)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+
+def b64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+async def have_shoots(api: Api, count: int) -> None:
+    await api.have(
+        a_profile(),
+        a_quota(name="quota", metrics={"cpu": "100"}),
+        a_binding(name="binding", quotas=["quota"]),
+        *(a_shoot(name=f"shoot-{n}") for n in range(count)),
+    )
+
+
+async def test_an_account_that_somebody_spoilt_is_told_with_its_revision_and_numbers(
+    api: Api, etcd_url: str
+) -> None:
+    await have_shoots(api, 1)
+    value = etcd(etcd_url, "range", key=b64(QUOTA_KEY))["kvs"][0]["value"]
+    await api.have(a_shoot(name="another"))
+    etcd(etcd_url, "put", key=b64(QUOTA_KEY), value=value)
+    spoilt = counters(etcd_url).revision
+
+    code, text = audit(etcd_url)
+
+    assert code == 1
+    assert f"revision {spoilt}: garden.sapcloud.io/quotas/garden-trial/quota: charge:" in text
+    assert "cpu=4" in text
+    assert "cpu=2" in text
+    assert audit(etcd_url, "--to-revision", str(spoilt - 1))[0] == 0
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """An etcd with some history, its server gone."""
+    directory = tmp_path_factory.mktemp("filled")
+    with running_etcd(directory / "etcd") as process:
+        with ServerProcess(directory / "server", etcd_servers=process.endpoint) as server:
+            for obj in (
+                a_profile(),
+                a_quota(name="quota", metrics={"cpu": "100"}),
+                a_binding(name="binding", quotas=["quota"]),
+                *(a_shoot(name=f"shoot-{n}") for n in range(5)),
+            ):
+                assert server.request("POST", path_of(obj), obj).status_code == 201
+        yield process.endpoint
+
+
+def test_a_history_that_was_compacted_is_read_from_where_it_begins(filled: str) -> None:
+    newest = counters(filled).revision
+    etcd(filled, "compaction", revision=str(newest - 2))
+
+    statistics = assert_exact(filled)
+
+    assert (statistics["firstRevision"], statistics["lastRevision"]) == (newest - 2, newest)
+    assert audit(filled, "--from-revision", "1")[0] == 2
+
+
+def test_what_others_keep_in_the_same_etcd_is_passed_over(filled: str) -> None:
+    for number in range(3):
+        etcd(filled, "put", key=b64(f"/others/{number}"), value=b64("x"))
+
+    code, text = audit(filled)
+
+    assert code == 0, text
+    assert text.startswith("exact: ")
+
+
+def test_an_etcd_that_is_not_there_is_no_verdict() -> None:
+    code, text = audit(f"http://127.0.0.1:{free_port()}")
+
+    assert code == 2
+    assert "Traceback" not in text
+
+
+def test_flags_that_are_missing_are_told() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "quotaapi", "audit"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert "--etcd-servers" in done.stderr

@@ -1,0 +1,99 @@
+"""The command line."""
+
+from pathlib import Path
+
+import pytest
+
+from quotaapi import __version__
+from quotaapi.__main__ import main
+from quotaapi.config import EMBEDDED_MAX_TXN_OPS, Config, ConfigError, parse, parse_duration
+
+
+def test_without_flags_it_is_a_stand_alone_server_on_loopback() -> None:
+    assert parse([]) == Config(etcd_max_txn_ops=EMBEDDED_MAX_TXN_OPS)
+
+
+def test_flags_are_those_of_kube_apiserver() -> None:
+    config = parse(
+        [
+            *("--bind-address", "::1", "--secure-port", "6443", "--etcd-prefix", "/other"),
+            *("--etcd-servers", "http://a:2379,https://b:2379/", "--request-timeout", "1m30s"),
+            *("--min-request-timeout", "300", "--max-requests-inflight", "10"),
+            *("--token-auth-file", "tokens.csv", "--v", "6"),
+        ]
+    )
+
+    assert config == Config(
+        bind_address="::1",
+        secure_port=6443,
+        etcd_prefix="/other",
+        etcd_servers=("http://a:2379", "https://b:2379"),
+        request_timeout_seconds=90.0,
+        min_request_timeout_seconds=300.0,
+        max_requests_inflight=10,
+        token_auth_file=Path("tokens.csv"),
+        log_level="DEBUG",
+    )
+
+
+def test_an_etcd_of_others_takes_128_operations_unless_told_otherwise() -> None:
+    flags = ["--etcd-servers", "http://a:2379"]
+
+    assert parse(flags).etcd_max_txn_ops == 128
+    assert parse([*flags, "--etcd-max-txn-ops", "500"]).etcd_max_txn_ops == 500
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "10.0.0.1"])
+def test_a_stand_alone_server_refuses_to_listen_beyond_loopback(address) -> None:
+    with pytest.raises(ConfigError, match="loopback addresses only"):
+        parse(["--bind-address", address])
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--bind-address", "localhost"],
+        ["--tls-cert-file", "x"],
+        ["--etcd-keyfile", "x"],
+        ["--etcd-prefix", "registry"],
+        ["--etcd-prefix", "/"],
+        ["--secure-port", "70000"],
+    ],
+)
+def test_flags_that_make_no_sense_are_refused(flags) -> None:
+    with pytest.raises(ConfigError):
+        parse(flags)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [["--bogus"], ["--quota-workers", "0"], ["--etcd-servers", "a:1"], ["--request-timeout", "x"]],
+)
+def test_flags_that_cannot_be_read_end_the_program(flags, capsys) -> None:
+    with pytest.raises(SystemExit):
+        parse(flags)
+
+    assert "error" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("0", 0.0), ("500ms", 0.5), ("1m30s", 90.0), ("1.5h", 5400.0), (".5s", 0.5)],
+)
+def test_durations_are_read_as_go_reads_them(text, seconds) -> None:
+    assert parse_duration(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "5", "-1s", "1x", "s", "1 s"])
+def test_what_is_no_duration_is_refused(text) -> None:
+    with pytest.raises(ValueError, match="invalid duration"):
+        parse_duration(text)
+
+
+def test_version_prints_the_version(capsys) -> None:
+    assert (main(["version"]), capsys.readouterr().out) == (0, f"{__version__}\n")
+
+
+def test_a_refused_configuration_is_exit_code_2(capsys) -> None:
+    assert main(["serve", "--bind-address", "0.0.0.0"]) == 2
+    assert "loopback" in capsys.readouterr().err

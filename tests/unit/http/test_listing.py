@@ -1,0 +1,95 @@
+"""The parameters of lists and watches."""
+
+import pytest
+
+from apis.garden.v1beta1.register import QUOTA
+from apis.meta.errors import StatusError
+from quotaapi.endpoints.listing import list_query, watch_query
+
+
+def refusal_of(call, text: str) -> StatusError:
+    with pytest.raises(StatusError) as caught:
+        call(QUOTA, text)
+    return caught.value
+
+
+def test_a_bare_list_is_consistent_and_whole() -> None:
+    query = list_query(QUOTA, "")
+
+    assert (query.resource_version, query.limit, query.labels.empty, query.fields.empty) == (
+        None, 0, True, True,
+    )  # fmt: skip
+
+
+def test_a_list_takes_selectors_limit_and_version() -> None:
+    query = list_query(
+        QUOTA,
+        "labelSelector=a%3Db&fieldSelector=metadata.name%3Dx&limit=5"
+        "&resourceVersion=7&resourceVersionMatch=Exact",
+    )
+
+    assert query.labels.matches({"a": "b"})
+    assert query.fields.exact("metadata.name") == "x"
+    assert (query.limit, query.resource_version, query.match) == (5, 7, "Exact")
+
+
+def test_a_negative_limit_is_none() -> None:
+    assert list_query(QUOTA, "limit=-1").limit == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "limit=x",
+        "labelSelector=a%20b%20c",
+        "fieldSelector=spec.bogus%3D1",
+        "resourceVersion=nope",
+        "continue=token&resourceVersion=7",
+    ],
+)
+def test_a_list_with_a_malformed_parameter_is_a_400(text) -> None:
+    assert refusal_of(list_query, text).code == 400
+
+
+def test_a_continued_list_may_say_version_zero() -> None:
+    assert list_query(QUOTA, "continue=token&resourceVersion=0").continue_token == "token"
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("resourceVersionMatch=Exact", ["resourceVersionMatch"]),
+        ("resourceVersionMatch=Exact&resourceVersion=0", ["resourceVersionMatch"]),
+        ("resourceVersionMatch=Bogus&resourceVersion=1", ["resourceVersionMatch"]),
+        ("sendInitialEvents=true", ["sendInitialEvents"]),
+    ],
+)
+def test_a_list_with_parameters_that_do_not_go_together_is_a_422(text, fields) -> None:
+    refusal = refusal_of(list_query, text)
+
+    assert refusal.code == 422
+    assert [cause["field"] for cause in (refusal.details or {})["causes"]] == fields
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "watch=1&sendInitialEvents=true",
+        "watch=1&sendInitialEvents=true&resourceVersionMatch=Exact",
+        "watch=1&resourceVersionMatch=NotOlderThan",
+        "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&continue=x",
+    ],
+)
+def test_a_watch_with_parameters_that_do_not_go_together_is_a_422(text) -> None:
+    assert refusal_of(watch_query, text).code == 422
+
+
+def test_a_watch_takes_bookmarks_time_and_initial_events() -> None:
+    wanted = watch_query(
+        QUOTA,
+        "watch=1&allowWatchBookmarks=true&timeoutSeconds=7"
+        "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=9",
+    )
+
+    assert (wanted.bookmarks, wanted.timeout_seconds, wanted.initial_events) == (True, 7, True)
+    assert wanted.query.resource_version == 9

@@ -1,0 +1,80 @@
+"""Writes outlive their clients."""
+
+import asyncio
+
+import pytest
+
+from apis.meta.errors import StatusError, bad_request
+from quotaapi.endpoints.mutations import Mutations, refuse_when_full
+
+
+async def test_a_write_answers_what_it_returns() -> None:
+    async def write() -> int:
+        return 7
+
+    async with asyncio.TaskGroup() as tasks:
+        assert await Mutations(tasks, 1).run(write()) == 7
+
+
+async def test_a_write_that_fails_fails_its_caller_and_nothing_else() -> None:
+    async def write() -> int:
+        raise bad_request("no")
+
+    async with asyncio.TaskGroup() as tasks:
+        mutations = Mutations(tasks, 1)
+        with pytest.raises(StatusError):
+            await mutations.run(write())
+        assert mutations.running == 0
+
+
+async def test_a_caller_that_leaves_does_not_end_its_write() -> None:
+    begun, go, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def write() -> None:
+        begun.set()
+        await go.wait()
+        ended.set()
+
+    async with asyncio.TaskGroup() as tasks:
+        mutations = Mutations(tasks, 1)
+        caller = tasks.create_task(mutations.run(write()))
+        await begun.wait()
+        caller.cancel()
+        await asyncio.wait([caller])
+        assert (mutations.running, ended.is_set()) == (1, False)
+        go.set()
+        assert await mutations.wait_idle(5)
+    assert ended.is_set()
+
+
+async def test_as_many_writes_as_the_limit_allows_run_at_once() -> None:
+    go = asyncio.Event()
+
+    async def write() -> None:
+        await go.wait()
+
+    async with asyncio.TaskGroup() as tasks:
+        mutations = Mutations(tasks, 1)
+        refuse_when_full(mutations)
+        running = tasks.create_task(mutations.run(write()))
+        await asyncio.sleep(0)
+        with pytest.raises(StatusError) as refusal:
+            refuse_when_full(mutations)
+        go.set()
+        await running
+    assert (refusal.value.code, refusal.value.retry_after_seconds) == (429, 1)
+
+
+async def test_waiting_for_writes_ends_when_the_time_is_up() -> None:
+    go = asyncio.Event()
+
+    async def write() -> None:
+        await go.wait()
+
+    async with asyncio.TaskGroup() as tasks:
+        mutations = Mutations(tasks, 1)
+        running = tasks.create_task(mutations.run(write()))
+        await asyncio.sleep(0)
+        assert not await mutations.wait_idle(0.01)
+        go.set()
+        await running

@@ -1,0 +1,264 @@
+"""What each kind of write does to the books, on a world without concurrency."""
+
+import pytest
+
+from apis.meta.errors import StatusError
+from apis.meta.transaction import Object
+from tests import builders
+from tests.fakes.world import World
+
+SECRET = "garden.sapcloud.io/quotas/garden-trial/secret"
+PROJECT = "garden.sapcloud.io/quotas/garden-trial/project"
+PROJECT_USAGE = "garden.sapcloud.io/quotausages/garden-dev/garden-trial.project"
+SECRET_USAGE = "garden.sapcloud.io/quotausages/garden-dev/garden-trial.secret"
+LEDGER = ".ledger/bindings/crosssecretbindings/garden-dev/binding"
+
+
+@pytest.fixture
+def world() -> World:
+    """A secret quota of 20 cpu, a project quota of 8 cpu, and one binding that names both."""
+    world = World()
+    world.put(builders.a_profile())
+    world.put(builders.a_quota(name="secret", metrics={"cpus": "20", "memory": "400Gi"}))
+    world.put(builders.a_quota(name="project", scope="project", metrics={"cpu": "8"}))
+    world.put(builders.a_binding(quotas=["secret", "project"]))
+    return world
+
+
+def a_shoot(name: str = "shoot", machines: int = 1, binding: str = "binding") -> Object:
+    workers = [builders.a_worker(maximum=machines, minimum=0)]
+    return builders.a_shoot(name=name, workers=workers, binding=binding)
+
+
+def test_a_new_secret_quota_shows_zero_used(world: World) -> None:
+    status = world.get(SECRET)["status"]
+
+    assert status["hard"] == {"cpus": "20", "memory": "400Gi"}
+    assert status["used"] == {"cpus": "0", "memory": "0"}
+
+
+def test_a_new_project_quota_has_no_status(world: World) -> None:
+    assert "status" not in world.get(PROJECT)
+
+
+def test_a_shoot_is_charged_on_every_ledger_of_its_route(world: World) -> None:
+    world.put(a_shoot(machines=3))
+
+    assert world.get(SECRET)["status"]["used"] == {"cpus": "6", "memory": "24Gi"}
+    assert world.get(PROJECT_USAGE)["status"] == {"used": {"cpu": "6"}, "hard": {"cpu": "8"}}
+    assert world.get(SECRET_USAGE)["status"] == {"used": {"cpus": "6", "memory": "24Gi"}}
+    assert world.charge(LEDGER)["shoots"] == "1"
+    assert world.records[LEDGER].header.count == 1
+    assert (
+        world.charge("garden.sapcloud.io/shoots/garden-dev/shoot")
+        == world.charge(SECRET)
+        == world.charge(LEDGER)
+    )
+
+
+def test_every_quota_that_refuses_is_named(world: World) -> None:
+    with pytest.raises(StatusError) as refused:
+        world.put(a_shoot(machines=11))
+
+    assert refused.value.code == 403
+    assert (
+        "exceeded quota: secret, requested: cpus=22, used: cpus=0, limited: cpus=20; "
+        "exceeded quota: project, requested: cpu=22, used: cpu=0, limited: cpu=8"
+    ) in refused.value.message
+
+
+def test_a_dry_run_is_judged_and_not_charged(world: World) -> None:
+    before = dict(world.records)
+
+    world.put(a_shoot(machines=4), dry_run=True)
+
+    assert world.records == before
+    with pytest.raises(StatusError):
+        world.put(a_shoot(machines=5), dry_run=True)
+
+
+def test_scaling_up_charges_the_difference(world: World) -> None:
+    world.put(a_shoot(machines=1))
+
+    world.put(a_shoot(machines=4))
+
+    assert world.get(PROJECT_USAGE)["status"]["used"] == {"cpu": "8"}
+
+
+def test_scaling_down_passes_above_a_lowered_limit(world: World) -> None:
+    world.put(a_shoot(machines=4))
+    world.put(_with_hard(world, PROJECT, {"cpu": "2"}))
+
+    world.put(a_shoot(machines=3))
+
+    assert world.get(PROJECT_USAGE)["status"] == {"used": {"cpu": "6"}, "hard": {"cpu": "2"}}
+    with pytest.raises(StatusError):
+        world.put(a_shoot(machines=4))
+
+
+def test_labels_of_a_shoot_over_its_limit_can_be_changed(world: World) -> None:
+    world.put(a_shoot(machines=4))
+    world.put(_with_hard(world, PROJECT, {"cpu": "0"}))
+    shoot = world.get("garden.sapcloud.io/shoots/garden-dev/shoot")
+    shoot["metadata"]["labels"] = {"a": "b"}
+
+    world.put(shoot)
+
+    assert world.charge("garden.sapcloud.io/shoots/garden-dev/shoot")["cpu"] == "8"
+
+
+def test_removing_the_last_shoot_removes_usages_and_ledger(world: World) -> None:
+    world.put(a_shoot())
+
+    world.delete("Shoot", "garden-dev", "shoot")
+
+    assert world.get(SECRET)["status"]["used"] == {"cpus": "0", "memory": "0"}
+    assert not {PROJECT_USAGE, SECRET_USAGE, LEDGER} & world.records.keys()
+
+
+def test_a_release_returns_what_was_charged_whatever_the_profile_says_today(world: World) -> None:
+    world.put(a_shoot("one", machines=1))
+    world.put(a_shoot("two", machines=1))
+    world.put(builders.a_profile(machines={"small": {"cpu": "64", "gpu": "0", "memory": "1Gi"}}))
+
+    world.delete("Shoot", "garden-dev", "one")
+
+    assert world.get(PROJECT_USAGE)["status"]["used"] == {"cpu": "2"}
+
+
+def test_a_machine_type_removed_from_the_profile_blocks_nobody_else(world: World) -> None:
+    world.put(a_shoot("one"))
+    profile = builders.a_profile(machines={"large": builders.MACHINES["large"]})
+    world.put(profile)
+
+    world.put(builders.a_shoot(name="two", workers=[builders.a_worker(machine="large")]))
+    with pytest.raises(StatusError) as unknown:
+        world.put(a_shoot("three"))
+
+    assert unknown.value.code == 422
+    assert "spec.cloud.aws.workers[0].machineType" in unknown.value.message
+
+
+def test_a_shoot_whose_machine_type_is_gone_can_be_scaled_down(world: World) -> None:
+    world.put(a_shoot(machines=3))
+    world.put(builders.a_profile(machines={"large": builders.MACHINES["large"]}))
+
+    world.put(a_shoot(machines=1))
+
+    assert world.get(PROJECT_USAGE)["status"]["used"] == {"cpu": "2"}
+
+
+def test_a_terminating_shoot_keeps_its_charge_whatever_is_written(world: World) -> None:
+    shoot = a_shoot(machines=1)
+    shoot["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a.b/c"]}
+    world.put(a_shoot(machines=1))
+    world.put(shoot)
+    grown = a_shoot(machines=1000)
+    grown["metadata"] = shoot["metadata"]
+
+    world.put(grown)
+
+    assert world.get(PROJECT_USAGE)["status"]["used"] == {"cpu": "2"}
+
+
+def test_a_shoot_without_its_binding_is_refused_at_the_field(world: World) -> None:
+    with pytest.raises(StatusError) as refused:
+        world.put(a_shoot(binding="missing"))
+
+    assert refused.value.code == 422
+    assert "spec.cloud.secretBindingRef.name" in refused.value.message
+
+
+def test_a_machine_type_outside_the_quotas_list_is_refused(world: World) -> None:
+    quota = world.get(PROJECT)
+    quota["spec"]["machineTypes"] = ["large"]
+    world.put(quota)
+
+    with pytest.raises(StatusError) as refused:
+        world.put(a_shoot())
+
+    assert refused.value.code == 403
+    assert "project" in refused.value.message
+
+
+def test_a_quota_in_use_is_not_deleted(world: World) -> None:
+    with pytest.raises(StatusError) as refused:
+        world.delete("Quota", "garden-trial", "secret")
+
+    assert refused.value.code == 409
+    assert "ns/some-binding" in refused.value.message
+
+
+def test_a_binding_in_use_is_not_deleted(world: World) -> None:
+    world.put(a_shoot())
+
+    with pytest.raises(StatusError) as refused:
+        world.delete("CrossSecretBinding", "garden-dev", "binding")
+
+    assert refused.value.code == 409
+    assert "ns/some-shoot" in refused.value.message
+
+
+def test_deleting_a_binding_frees_its_quotas(world: World) -> None:
+    world.delete("CrossSecretBinding", "garden-dev", "binding")
+
+    world.delete("Quota", "garden-trial", "secret")
+    world.delete("Quota", "garden-trial", "project")
+
+    assert set(world.records) == {"garden.sapcloud.io/cloudprofiles/aws"}
+
+
+def test_a_binding_to_a_missing_quota_is_refused_at_the_field(world: World) -> None:
+    with pytest.raises(StatusError) as refused:
+        world.put(builders.a_binding(name="other", quotas=["secret", "missing"]))
+
+    assert refused.value.code == 422
+    assert "quotas[1]" in refused.value.message
+
+
+def test_two_quotas_of_one_scope_are_refused(world: World) -> None:
+    world.put(builders.a_quota(name="second", metrics={"cpu": "1"}))
+
+    with pytest.raises(StatusError, match="Only one quota per scope"):
+        world.put(builders.a_binding(name="other", quotas=["secret", "second"]))
+
+
+def test_charges_move_when_the_quotas_of_a_binding_change(world: World) -> None:
+    world.put(a_shoot("one", machines=1))
+    world.put(a_shoot("two", machines=2))
+    world.put(builders.a_quota(name="second", metrics={"cpu": "6"}))
+
+    world.put(builders.a_binding(quotas=["second", "project"]))
+
+    assert world.get(SECRET)["status"]["used"] == {"cpus": "0", "memory": "0"}
+    assert SECRET_USAGE not in world.records
+    second = world.get("garden.sapcloud.io/quotas/garden-trial/second")
+    assert second["status"]["used"] == {"cpu": "6"}
+    world.delete("Quota", "garden-trial", "secret")
+
+
+def test_charges_do_not_move_into_a_quota_without_room(world: World) -> None:
+    world.put(a_shoot(machines=3))
+    world.put(builders.a_quota(name="second", metrics={"cpu": "5"}))
+
+    with pytest.raises(StatusError, match="exceeded quota: second, requested: cpu=6"):
+        world.put(builders.a_binding(quotas=["second", "project"]))
+
+
+def test_a_metric_added_to_a_quota_counts_what_exists(world: World) -> None:
+    world.put(a_shoot(machines=3))
+    quota = world.get(SECRET)
+    quota["spec"]["metrics"] = {"machines": "3", "shoots": "5"}
+
+    world.put(quota)
+
+    assert world.get(SECRET)["status"]["used"] == {"machines": "3", "shoots": "1"}
+    assert world.get(SECRET_USAGE)["status"]["used"] == {"machines": "3", "shoots": "1"}
+    with pytest.raises(StatusError, match="exceeded quota: secret, requested: machines=1"):
+        world.put(a_shoot("more"))
+
+
+def _with_hard(world: World, key: str, metrics: dict[str, str]) -> Object:
+    quota = world.get(key)
+    quota["spec"]["metrics"] = metrics
+    return quota

@@ -1,0 +1,258 @@
+"""Reads: which are served by the cache, which by etcd, and at which version."""
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+
+from apis.meta.transaction import Transaction, Unavailable
+from storage.cache.reader import Patience
+from storage.interface import (
+    BadContinueToken,
+    Expired,
+    Facts,
+    ListOptions,
+    TooLargeResourceVersion,
+)
+from storage.stack import Stack
+from storage.transactor import Commit
+from tests import storage_kit
+from tests.fakes.memory_backend import MemoryBackend
+from tests.storage_kit import (
+    SHOOTS,
+    a_put,
+    a_stack,
+    creating,
+    deleting,
+    shoot_key,
+    take,
+    versions,
+)
+
+KEYS = [shoot_key(f"shoot-{number}") for number in range(5)]
+
+
+SHORT = Patience(catch_up_seconds=0.02, future_seconds=0.05, chunk_objects=2)
+
+
+def running(backend: MemoryBackend, commit: Commit) -> AbstractAsyncContextManager[Stack]:
+    return storage_kit.running(backend, commit, patience=SHORT)
+
+
+async def _filled() -> MemoryBackend:
+    """Five shoots, created one after the other: revisions 2 to 6."""
+    backend = MemoryBackend()
+    for key in KEYS:
+        await backend.commit(creating(key))
+    return backend
+
+
+async def test_a_consistent_read_sees_a_write_that_was_answered() -> None:
+    backend = await _filled()
+    async with running(backend, backend.commit) as stack:
+        for number in range(20):
+            key = shoot_key(f"new-{number}")
+            await backend.commit(creating(key))
+            assert await stack.reader.get(key) is not None
+            page = await stack.reader.list(SHOOTS, ListOptions())
+            assert key in [record.key for record in page.records]
+        assert backend.reads == 0
+
+
+async def test_a_consistent_list_is_read_of_etcd_when_another_tenant_moved_it() -> None:
+    backend = await _filled()
+    async with running(backend, backend.commit) as stack:
+        await backend.move_on(10)
+        page = await stack.reader.list(SHOOTS, ListOptions())
+        assert page.resource_version == 16_999
+        assert [record.key for record in page.records] == KEYS
+
+
+async def test_a_version_that_only_etcd_has_heard_of_can_be_watched_and_asked_for() -> None:
+    backend = await _filled()
+    async with running(backend, backend.commit) as stack:
+        await backend.move_on(10)
+        assert await stack.reader.get(KEYS[0], resource_version=16_999) is not None
+        options = ListOptions(resource_version=16_999, match="NotOlderThan")
+        page = await stack.reader.list(SHOOTS, options)
+        assert page.resource_version == 16_999
+        async with stack.reader.watch(SHOOTS, 16_999, None) as watch:
+            await backend.commit(deleting(KEYS[0], 2))
+            assert versions(await watch.next(1)) == [17_000]
+
+
+async def test_reads_before_the_cache_is_loaded_are_etcds() -> None:
+    backend = await _filled()
+    stack = a_stack(backend, backend.commit, patience=SHORT)
+    assert not stack.reader.synced
+    assert await stack.reader.get(KEYS[0]) is not None
+    page = await stack.reader.list(SHOOTS, ListOptions(resource_version=0))
+    assert [record.key for record in page.records] == KEYS
+    with pytest.raises(Unavailable):
+        async with stack.reader.watch(SHOOTS, 0, None):
+            pass
+
+
+async def test_version_zero_is_whatever_the_cache_has() -> None:
+    backend = await _filled()
+    async with running(backend, backend.commit) as stack:
+        await backend.go_down()
+        page = await stack.reader.list(SHOOTS, ListOptions(resource_version=0))
+        assert page.resource_version == 6_999
+        assert await stack.reader.get(KEYS[0], resource_version=0) is not None
+        with pytest.raises(Unavailable):
+            await stack.reader.get(KEYS[0])
+
+
+@pytest.mark.parametrize("match", ["", "NotOlderThan"])
+async def test_a_version_in_the_future_is_too_large(match: str) -> None:
+    backend = await _filled()
+    async with running(backend, backend.commit) as stack:
+        with pytest.raises(TooLargeResourceVersion) as error:
+            await stack.reader.list(SHOOTS, ListOptions(resource_version=9_000, match=match))
+        assert (error.value.requested, error.value.current) == (9_000, 6_999)
+        with pytest.raises(TooLargeResourceVersion):
+            await stack.reader.get(KEYS[0], resource_version=9_000)
+        with pytest.raises(TooLargeResourceVersion):
+            async with stack.reader.watch(SHOOTS, 9_000, None):
+                pass
+
+
+async def test_a_version_in_the_near_future_is_waited_for() -> None:
+    backend = await _filled()
+    async with running(backend, backend.commit) as stack:
+        options = ListOptions(resource_version=7_000, match="NotOlderThan")
+        asked = asyncio.ensure_future(stack.reader.list(SHOOTS, options))
+        await asyncio.sleep(0.005)
+        await backend.commit(creating(shoot_key("new")))
+        page = await asked
+        assert page.resource_version == 7_999
+
+
+async def test_exact_lists_what_was_at_that_version() -> None:
+    backend = await _filled()
+    async with running(backend, backend.commit) as stack:
+        page = await stack.reader.list(SHOOTS, ListOptions(resource_version=4_999, match="Exact"))
+        assert [record.key for record in page.records] == KEYS[:3]
+        assert page.resource_version == 4_999
+
+
+async def test_exact_below_the_compaction_has_expired() -> None:
+    backend = await _filled()
+    async with running(backend, backend.commit) as stack:
+        backend.compact(5)
+        with pytest.raises(Expired):
+            await stack.reader.list(SHOOTS, ListOptions(resource_version=4_999, match="Exact"))
+
+
+async def test_pages_are_all_of_one_version_whatever_happens_in_between() -> None:
+    backend = await _filled()
+    async with running(backend, backend.commit) as stack:
+        seen: list[str] = []
+        remaining: list[int | None] = []
+        options = ListOptions(limit=2)
+        for number in range(3):
+            page = await stack.reader.list(SHOOTS, options)
+            seen += [record.key for record in page.records]
+            remaining.append(page.remaining)
+            assert page.resource_version == 6_999
+            await backend.commit(creating(shoot_key(f"shoot-3-{number}")))
+            options = ListOptions(limit=2, continue_token=page.continue_token)
+        assert seen == KEYS
+        assert remaining == [3, 1, None]
+        assert options.continue_token == ""
+
+
+async def test_pages_with_a_selector_are_full_and_name_no_remaining_count() -> None:
+    backend = await _filled()
+
+    def odd(facts: Facts) -> bool:
+        return facts.fields["metadata.name"] in ("shoot-1", "shoot-3")
+
+    async with running(backend, backend.commit) as stack:
+        first = await stack.reader.list(SHOOTS, ListOptions(limit=1, predicate=odd))
+        await backend.commit(creating(shoot_key("later")))
+        await stack.reader.list(SHOOTS, ListOptions())
+        second = await stack.reader.list(
+            SHOOTS, ListOptions(limit=5, predicate=odd, continue_token=first.continue_token)
+        )
+        assert [record.key for record in first.records] == [KEYS[1]]
+        assert [record.key for record in second.records] == [KEYS[3]]
+        assert (first.remaining, second.remaining, second.continue_token) == (None, None, "")
+
+
+async def test_a_page_whose_version_is_compacted_has_expired() -> None:
+    backend = await _filled()
+    async with running(backend, backend.commit) as stack:
+        page = await stack.reader.list(SHOOTS, ListOptions(limit=2))
+        await backend.commit(creating(shoot_key("new")))
+        await stack.reader.get(shoot_key("new"))
+        backend.compact(7)
+        with pytest.raises(Expired):
+            await stack.reader.list(SHOOTS, ListOptions(continue_token=page.continue_token))
+
+
+async def test_a_foreign_continue_token_is_refused() -> None:
+    backend = await _filled()
+    async with running(backend, backend.commit) as stack:
+        with pytest.raises(BadContinueToken):
+            await stack.reader.list(SHOOTS, ListOptions(continue_token="bm9uc2Vuc2U"))
+
+
+async def test_a_namespace_lists_its_own_objects_only() -> None:
+    backend = await _filled()
+    await backend.commit(creating(shoot_key("x", "garden-core-2")))
+    async with running(backend, backend.commit) as stack:
+        page = await stack.reader.list(f"{SHOOTS}garden-core/", ListOptions())
+        assert [record.key for record in page.records] == KEYS
+
+
+async def test_a_long_list_lets_other_tasks_run() -> None:
+    backend = await _filled()
+    async with running(backend, backend.commit) as stack:
+        turns = 0
+
+        async def other() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        running_beside = asyncio.ensure_future(other())
+        options = ListOptions(resource_version=0, predicate=lambda _: True)
+        page = await stack.reader.list(SHOOTS, options)
+        running_beside.cancel()
+        assert len(page.records) == 5
+        assert turns >= 2
+
+
+async def test_a_watch_resumes_at_every_version_of_a_transaction() -> None:
+    backend = MemoryBackend()
+    async with running(backend, backend.commit) as stack:
+        await backend.commit(creating(*KEYS))
+        await backend.commit(
+            Transaction({KEYS[0]: 2, KEYS[1]: 2}, [a_put(KEYS[0]), *deleting(KEYS[1], 2).writes])
+        )
+        everything = [2000, 2001, 2002, 2003, 2004, 3000, 3001]
+        await stack.reader.get(KEYS[0])
+        for since in [1999, *everything]:
+            later = [version for version in everything if version > since]
+            async with stack.reader.watch(SHOOTS, since, None) as watch:
+                assert versions(await take(watch, len(later))) == later
+
+
+async def test_a_watch_from_zero_gets_what_comes_from_now_on() -> None:
+    backend = await _filled()
+    async with running(backend, backend.commit) as stack:
+        async with stack.reader.watch(SHOOTS, 0, None) as watch:
+            await backend.commit(creating(shoot_key("new")))
+            assert versions(await watch.next(1)) == [7_000]
+        assert len(stack.fanout) == 0
+
+
+async def test_current_version_is_not_older_than_a_write_that_was_answered() -> None:
+    backend = await _filled()
+    async with running(backend, backend.commit) as stack:
+        await backend.commit(creating(shoot_key("new")))
+        assert await stack.reader.current_version() == 7_999
+        assert stack.cache.revision == 7
