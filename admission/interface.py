@@ -28,18 +28,31 @@ class ValidatingPlugin(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Mandate:
+    """What the server's own work rests on besides its decision: the key that says who leads.
+
+    A write under a mandate is guarded by `key` at `mod_revision`, so that a replica whose lease
+    has ended meanwhile, and which does not know it yet, cannot carry anything out.
+    """
+
+    key: str
+    mod_revision: int
+
+
+@dataclass(frozen=True, slots=True)
 class Intent:
     """A write that asks for admission, its object's key claimed by the caller.
 
     `old` is the stored record as read under that claim (None: the key must not exist), `obj` the
     object to store (None: remove the key). The caller has settled metadata, defaults, schema and
-    everything else; only accounts are left to judge.
+    everything else; only accounts are left to judge. `mandate`: for a write of a controller's.
     """
 
     attributes: Attributes
     key: str
     old: Record | None
     obj: Object | None
+    mandate: Mandate | None = None
 
 
 class Gate(Protocol):

@@ -1,6 +1,7 @@
 """`python -m quotaapi`: argv -> Config -> the server."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -33,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = import_module("quotaapi.audit").run(parsed.arguments)
         return code
     try:
-        chosen = config.parse(parsed.arguments)
+        chosen = config.parse(parsed.arguments, os.environ)
     except config.ConfigError as error:
         print(f"quotaapi serve: {error}", file=sys.stderr)  # noqa: T201 -- before logging is set up
         return 2

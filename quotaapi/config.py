@@ -3,7 +3,7 @@
 import argparse
 import ipaddress
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,9 @@ class Config:
 
     `etcd_servers` empty: an etcd of the server's own in `data_dir`. `min_request_timeout_seconds`
     bounds watches from below: one without `timeoutSeconds` lives between it and twice it.
+
+    `in_cluster`: the pod's service account is there to be used. `authentication_kubeconfig` and
+    `authorization_kubeconfig` stand in for `kubeconfig` where they are given.
     """
 
     bind_address: str = "127.0.0.1"
@@ -27,6 +30,10 @@ class Config:
     tls_private_key_file: Path | None = None
     client_ca_file: Path | None = None
     token_auth_file: Path | None = None
+    kubeconfig: Path | None = None
+    authentication_kubeconfig: Path | None = None
+    authorization_kubeconfig: Path | None = None
+    in_cluster: bool = False
     etcd_servers: tuple[str, ...] = ()
     etcd_prefix: str = "/registry"
     etcd_cafile: Path | None = None
@@ -35,6 +42,7 @@ class Config:
     etcd_max_txn_ops: int = 128
     etcd_max_request_bytes: int = 1536 * 1024
     etcd_compaction_interval_seconds: float = 300.0
+    resync_interval_seconds: float = 300.0
     watch_cache_size: int = 10_000
     quota_workers: int = 5
     quota_cache_size: int = 100
@@ -49,6 +57,11 @@ class Config:
     @property
     def embedded_etcd(self) -> bool:
         return not self.etcd_servers
+
+    @property
+    def delegated(self) -> bool:
+        """A kube-apiserver says who asks and what they may; otherwise the server stands alone."""
+        return self.kubeconfig is not None or self.in_cluster
 
 
 EMBEDDED_MAX_TXN_OPS = 1000
@@ -108,8 +121,17 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     add("--tls-private-key-file", type=Path, metavar="FILE", help="key of --tls-cert-file")
     add("--client-ca-file", type=Path, metavar="FILE", help="who signs client certificates, too")
     add("--token-auth-file", type=Path, metavar="FILE", help='CSV: token,user,uid,"group1,group2"')
+    _add_cluster_flags(parser)
     _add_etcd_flags(parser)
     _add_limit_flags(parser)
+
+
+def _add_cluster_flags(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--kubeconfig", type=Path, metavar="FILE", help="kube-apiserver; absent: the pod's own")
+    add("--authentication-kubeconfig", type=Path, metavar="FILE", help="for TokenReview")
+    add("--authorization-kubeconfig", type=Path, metavar="FILE", help="for SubjectAccessReview")
+    add("--stand-alone", action="store_true", help="ask no kube-apiserver, in a pod neither")
 
 
 def _add_etcd_flags(parser: argparse.ArgumentParser) -> None:
@@ -136,6 +158,7 @@ def _add_limit_flags(parser: argparse.ArgumentParser) -> None:
         "--admission-timeout": "how long a request waits for its quota (default 10s)",
         "--request-timeout": "after which a request is a 504 (default 60s)",
         "--min-request-timeout": "least life of a watch that names none (default 1800s)",
+        "--resync-interval": "between two recounts of all ledgers (default 5m)",
         "--shutdown-grace": "how long shutdown waits for running requests (default 10s)",
     }
     for flag, text in durations.items():
@@ -150,9 +173,15 @@ def _add_limit_flags(parser: argparse.ArgumentParser) -> None:
     add("--v", "-v", type=int, metavar="N", help=f"kube's verbosity; {_VERBOSE} and more: DEBUG")
 
 
-def serve_config(namespace: argparse.Namespace) -> Config:
-    """Raises ConfigError for values that do not go together."""
+def serve_config(namespace: argparse.Namespace, *, in_pod: bool = False) -> Config:
+    """`in_pod`: a service account is at hand. Raises ConfigError for what does not go together."""
     given = {key: value for key, value in vars(namespace).items() if key != "command"}
+    if given.pop("stand_alone", False):
+        named = [key for key in given if key.endswith("kubeconfig")]
+        if named:
+            raise ConfigError(f"--stand-alone and --{named[0].replace('_', '-')} exclude each other")
+    elif "kubeconfig" not in given:
+        given["in_cluster"] = in_pod
     if given.pop("v", 0) >= _VERBOSE:
         given["log_level"] = "DEBUG"
     config = Config(**given)
@@ -183,7 +212,12 @@ def _check(config: Config) -> None:
         address = ipaddress.ip_address(config.bind_address)
     except ValueError:
         raise ConfigError(f"--bind-address {config.bind_address!r} is no IP address") from None
-    if not address.is_loopback:
+    if not config.delegated and (config.authentication_kubeconfig or config.authorization_kubeconfig):
+        raise ConfigError(
+            "--authentication-kubeconfig and --authorization-kubeconfig go with --kubeconfig, "
+            "which namespaces and secrets are looked up with"
+        )
+    if not address.is_loopback and not config.delegated:
         # Everyone who is authenticated may do everything here: nobody checks RBAC, namespaces
         # or rights on secrets, so nobody from outside gets as far as authentication.
         raise ConfigError(
@@ -192,8 +226,18 @@ def _check(config: Config) -> None:
         )
 
 
-def parse(argv: Sequence[str]) -> Config:
-    """What `serve` makes of its flags. Exits as argparse does on unknown ones; raises ConfigError."""
+_SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
+
+
+def in_pod(environ: Mapping[str, str]) -> bool:
+    return bool(environ.get("KUBERNETES_SERVICE_HOST")) and _SERVICE_ACCOUNT.is_file()
+
+
+def parse(argv: Sequence[str], environ: Mapping[str, str] | None = None) -> Config:
+    """What `serve` makes of its flags. Exits as argparse does on unknown ones; raises ConfigError.
+
+    `environ`: the process's own, from which a pod is known; None: no pod.
+    """
     parser = argparse.ArgumentParser("quotaapi serve", allow_abbrev=False)
     add_serve_flags(parser)
-    return serve_config(parser.parse_args(argv))
+    return serve_config(parser.parse_args(argv), in_pod=in_pod(environ or {}))

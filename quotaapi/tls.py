@@ -69,14 +69,23 @@ def ensure(data_dir: Path, bind_address: str, clock: Clock) -> Material:
     )
 
 
-def server_context(cert: Path, key: Path, client_cas: Sequence[Path]) -> ssl.SSLContext:
-    """TLS 1.2 or newer; a client certificate is asked for, not required, and must be one of ours."""
+def server_context(
+    cert: Path, key: Path, client_cas: Sequence[Path], more_client_cas: bytes = b""
+) -> ssl.SSLContext:
+    """TLS 1.2 or newer; a client certificate is asked for, not required, and must be one of ours.
+
+    `more_client_cas`: DER, one after the other. Raises OSError (ssl.SSLError is one) for what cannot be used.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(cert, key)
     for authority in client_cas:
         context.load_verify_locations(authority)
-    context.verify_mode = ssl.CERT_OPTIONAL if client_cas else ssl.CERT_NONE
+    if more_client_cas:
+        context.load_verify_locations(cadata=more_client_cas)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    # A bundle may hold an authority that another one signed: it is trusted by itself, as in Go.
+    context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
     # HTTP/2 is not spoken here; clients that offer both must hear so.
     context.set_alpn_protocols(["http/1.1"])
     return context

@@ -7,6 +7,9 @@ import pytest
 
 from tests.etcd_process import BINARIES, EtcdProcess
 
+EACH_BINARY = [pytest.param(name, id=name) for name in sorted(BINARIES)]
+"""Without an etcd on the machine nothing is parametrized, and pytest skips these tests."""
+
 _numbers = itertools.count()
 
 
@@ -19,7 +22,7 @@ def shared_etcds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str,
         process.stop()
 
 
-@pytest.fixture(params=sorted(BINARIES) or [pytest.param("", marks=pytest.mark.skip("no etcd"))])
+@pytest.fixture(params=EACH_BINARY)
 def etcd_process(
     request: pytest.FixtureRequest,
     shared_etcds: dict[str, EtcdProcess],
@@ -40,7 +43,7 @@ def prefix() -> str:
     return f"/test-{next(_numbers)}"
 
 
-@pytest.fixture(params=sorted(BINARIES) or [pytest.param("", marks=pytest.mark.skip("no etcd"))])
+@pytest.fixture(params=EACH_BINARY)
 def own_etcd(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[EtcdProcess]:

@@ -34,7 +34,12 @@ class EtcdProcess:
     """`start` it, and `stop` it in any case. It keeps ports and data when it is started again."""
 
     def __init__(
-        self, directory: Path, *, binary: str = "", max_txn_ops: int = 128, arguments: tuple[str, ...] = ()
+        self,
+        directory: Path,
+        *,
+        binary: str = "",
+        max_txn_ops: int = 128,
+        arguments: tuple[str, ...] = (),
     ) -> None:
         self._directory = directory
         self._binary = binary or next(iter(BINARIES.values()))
@@ -55,25 +60,41 @@ class EtcdProcess:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def data_directory(self) -> Path:
+        return self._directory / "data"
+
+    @property
+    def peer_url(self) -> str:
+        return f"http://127.0.0.1:{self._peer_port}"
+
+    @property
+    def tool(self) -> str:
+        """The etcdctl that came with this etcd."""
+        return str(Path(self._binary).with_name("etcdctl"))
+
     def start(self) -> None:
         self.launch()
         self.wait_until_healthy()
 
     def launch(self) -> None:
-        peer = f"http://127.0.0.1:{self._peer_port}"
+        peer = self.peer_url
         self._directory.mkdir(parents=True, exist_ok=True)
         with (self._directory / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
                     self._binary,
                     "--name=test",
-                    f"--data-dir={self._directory / 'data'}",
+                    f"--data-dir={self.data_directory}",
                     f"--listen-client-urls={self.endpoint}",
                     f"--advertise-client-urls={self.endpoint}",
                     f"--listen-peer-urls={peer}",
                     f"--initial-advertise-peer-urls={peer}",
                     f"--initial-cluster=test={peer}",
                     "--log-level=warn",
+                    # Alone, it need not wait for others before it leads.
+                    "--heartbeat-interval=10",
+                    "--election-timeout=100",
                     *self._arguments,
                 ],
                 stdin=subprocess.DEVNULL,
@@ -109,6 +130,11 @@ class EtcdProcess:
     def resume(self) -> None:
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
+
+    def resume_if_paused(self) -> None:
+        """A stopped process can be killed, but a test that failed in between must leave none."""
+        if self._process is not None and self._process.poll() is None:
+            self.resume()
 
     def stop(self) -> None:
         """Nobody needs this data again, so it is not asked politely."""

@@ -1,6 +1,7 @@
 """A TCP proxy that loses answers, holds back requests, stalls, and cuts."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -37,7 +38,8 @@ class TcpProxy:
         self.holding = asyncio.Event()
         """Set when a request was held back."""
         self.connections = 0
-        self.port = 0
+        self._socket = _bound(0)
+        self.port: int = self._socket.getsockname()[1]
 
     @property
     def endpoint(self) -> str:
@@ -82,14 +84,24 @@ class TcpProxy:
             link.cut()
 
     async def refuse(self) -> None:
-        """Refuse connections and cut those there are."""
+        """Refuse connections and cut those there are. The port stays taken, without a listener."""
         if self._server is not None:
             self._server.close()
+            self._server = None
+            self._socket = _bound(self.port)
         self.cut()
 
     async def listen(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        self._server = await asyncio.start_server(self._serve, sock=self._socket)
         self.port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        self.flow()
+        await self.refuse()
+        self._socket.close()
+        while self._links:
+            self.cut()
+            await asyncio.sleep(0)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
@@ -137,6 +149,14 @@ class TcpProxy:
         link.cut()
 
 
+def _bound(port: int) -> socket.socket:
+    """A socket to which connections are refused until it listens."""
+    bound = socket.socket()
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.bind(("127.0.0.1", port))
+    return bound
+
+
 @asynccontextmanager
 async def tcp_proxy(upstream_port: int) -> AsyncIterator[TcpProxy]:
     proxy = TcpProxy(upstream_port)
@@ -144,8 +164,4 @@ async def tcp_proxy(upstream_port: int) -> AsyncIterator[TcpProxy]:
     try:
         yield proxy
     finally:
-        proxy.flow()
-        await proxy.refuse()
-        while proxy._links:
-            proxy.cut()
-            await asyncio.sleep(0)
+        await proxy.close()

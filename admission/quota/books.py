@@ -215,8 +215,6 @@ class Books:
 
     def transaction(self) -> Transaction | None:
         """All that was entered; None where nothing was."""
-        if not self._objects:
-            return None
         ledgers = (ledger.write() for ledger in self._ledgers.values() if ledger.touched)
         writes = [*self._objects.values(), *(write for write in ledgers if write is not None)]
-        return Transaction(self.evidence, writes)
+        return Transaction(self.evidence, writes) if writes else None

@@ -47,9 +47,9 @@ import itertools
 import logging
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from admission.interface import Intent
+from admission.interface import Intent, Mandate
 from admission.quota.bindings import BindingChange
 from admission.quota.books import Books
 from admission.quota.change import Change
@@ -149,18 +149,41 @@ class Evaluator:
     def statistics(self) -> Statistics:
         return Statistics(**self._counts, waiting=len(self._room))
 
+    @property
+    def views(self) -> Views:
+        """What is decoded already, for those who make changes of their own."""
+        return self._views
+
     async def admit(self, intent: Intent) -> Committed | None:
         """See `Gate.admit`."""
+        seen = Snapshot(intent.key, intent.old)
+        waiter = self._waiter(self._change_of(intent), seen=seen, mandate=intent.mandate)
+        waiter.dry_run = intent.attributes.dry_run
+        return await self._decided(waiter)
+
+    async def carry_out(
+        self, change: Change, *, seen: Snapshot | None, mandate: Mandate
+    ) -> Committed | None:
+        """A change that no client asked for, judged and committed among the others.
+
+        `seen` is the object that it writes, claimed by the caller; None where it writes ledgers
+        alone. None where there was nothing to write. Raises like `admit`.
+        """
+        return await self._decided(self._waiter(change, seen=seen, mandate=mandate))
+
+    def _waiter(self, change: Change, *, seen: Snapshot | None, mandate: Mandate | None) -> Waiter:
         loop = asyncio.get_running_loop()
-        waiter = Waiter(
-            intent, self._change_of(intent), next(self._sequence), loop.time(), loop.create_future()
+        return Waiter(
+            change, next(self._sequence), loop.time(), loop.create_future(), seen, mandate=mandate
         )
-        waiter.needs = await self._plan(waiter.change)
-        if not waiter.needs.keys:
-            return await self._write_alone(waiter)
+
+    async def _decided(self, waiter: Waiter) -> Committed | None:
+        waiter.needs = await self._plan(waiter)
+        if not waiter.needs.keys and waiter.seen is not None:
+            return await self._write_alone(waiter, waiter.seen)
         if self._stopped.is_set():
             raise Unavailable("the server is shutting down")
-        expiry = loop.call_later(self._timeout, self._expire, waiter)
+        expiry = asyncio.get_running_loop().call_later(self._timeout, self._expire, waiter)
         self._enqueue(waiter)
         try:
             return await waiter.outcome
@@ -179,16 +202,18 @@ class Evaluator:
             return BindingChange(intent, self._views, directory)
         return PlainChange(intent)
 
-    async def _plan(self, change: Change) -> Needs:
+    async def _plan(self, waiter: Waiter) -> Needs:
         known: dict[str, Snapshot] = {}
-        needs = change.needs(known)
+        needs = waiter.change.needs(known)
         while needs.missing:
             known.update(await self._transactor.newest(needs.missing))
-            needs = change.needs(known)
+            needs = waiter.change.needs(known)
+        if waiter.mandate is not None:
+            needs = replace(needs, shared=needs.shared | {waiter.mandate.key})
         return needs
 
-    async def _write_alone(self, waiter: Waiter) -> Committed | None:
-        books = Books({waiter.intent.key: waiter.seen}, self._views, self._around)
+    async def _write_alone(self, waiter: Waiter, seen: Snapshot) -> Committed | None:
+        books = Books({seen.key: seen}, self._views, self._around)
         waiter.change.apply(books, fold=not waiter.dry_run)
         transaction = books.transaction()
         return await self._transactor.commit(transaction) if transaction is not None else None
@@ -335,24 +360,26 @@ class Evaluator:
             if not needs.missing and needs.keys <= batch.keys:
                 stay.append(waiter)
                 continue
-            waiter.needs = await self._plan(waiter.change)
+            waiter.needs = await self._plan(waiter)
             self._enqueue(waiter)
         batch.waiters = stay
 
     def _evaluate(self, batch: _Batch, snapshots: dict[str, Snapshot]) -> Books:
         """Apply every change. One that fails by a fault of ours is set aside with its error, and
         the rest starts over: it may have left half an entry."""
-        snapshots.update((waiter.intent.key, waiter.seen) for waiter in batch.waiters)
+        snapshots.update((w.seen.key, w.seen) for w in batch.waiters if w.seen is not None)
         while True:
             books = Books(snapshots, self._views, self._around)
             for waiter in batch.waiters:
                 waiter.refusal = None
                 try:
+                    if waiter.mandate is not None:
+                        _check_mandate(books, waiter.mandate)
                     waiter.change.apply(books, fold=not waiter.dry_run)
                 except errors.StatusError as refusal:
                     waiter.refusal = refusal
                 except Exception as fault:  # a corrupt ledger must not stop those who do not use it
-                    log.exception("cannot account for %s", waiter.intent.key)
+                    log.exception("cannot account for %s", waiter.change.key)
                     waiter.fail(fault)
             stay = [waiter for waiter in batch.waiters if not waiter.outcome.done()]
             if len(stay) == len(batch.waiters):
@@ -371,14 +398,16 @@ class Evaluator:
 
     async def _hand_back(self, batch: _Batch) -> None:
         """Waiters whose own object is no longer what their caller saw start over."""
-        own = await self._transactor.newest([waiter.intent.key for waiter in batch.waiters])
+        own = await self._transactor.newest(
+            [waiter.seen.key for waiter in batch.waiters if waiter.seen is not None]
+        )
         stay = []
         for waiter in batch.waiters:
-            now = own[waiter.intent.key]
-            if now.mod_revision == waiter.seen.mod_revision:
+            seen = waiter.seen
+            if seen is None or own[seen.key].mod_revision == seen.mod_revision:
                 stay.append(waiter)
             else:
-                waiter.fail(Conflict({now.key: now}))
+                waiter.fail(Conflict({seen.key: own[seen.key]}))
         batch.waiters = stay
 
     def _spread(self, batch: _Batch) -> None:
@@ -387,3 +416,10 @@ class Evaluator:
             waiter.change.size_bytes = BATCH_BYTES + 1
             self._enqueue(waiter)
         batch.waiters = []
+
+
+def _check_mandate(books: Books, mandate: Mandate) -> None:
+    """The transaction guards the key at what is seen here."""
+    record = books.look(mandate.key)
+    if record is None or record.mod_revision != mandate.mod_revision:
+        raise errors.service_unavailable("this replica does not lead any more", 1)

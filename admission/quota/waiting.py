@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from admission.interface import Intent
+from admission.interface import Mandate
 from admission.quota.change import Change
 from admission.quota.ledger import Needs
 from admission.quota.shoots import ShootChange
@@ -24,11 +24,16 @@ Lane = frozenset[str]
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    intent: Intent
+    """`seen`: the waiter's own object, as its caller read it under its claim; None for a change of
+    ledgers alone."""
+
     change: Change
     sequence: int
     since: float
     outcome: asyncio.Future[Committed | None]
+    seen: Snapshot | None = None
+    dry_run: bool = False
+    mandate: Mandate | None = None
     needs: Needs = field(default_factory=Needs)
     is_queued: bool = False
     refusal: Exception | None = None
@@ -36,15 +41,6 @@ class Waiter:
     @property
     def is_shoot(self) -> bool:
         return isinstance(self.change, ShootChange)
-
-    @property
-    def dry_run(self) -> bool:
-        return self.intent.attributes.dry_run
-
-    @property
-    def seen(self) -> Snapshot:
-        """The waiter's own object, as its caller read it under its claim."""
-        return Snapshot(self.intent.key, self.intent.old)
 
     def settle(self, result: Committed | None) -> None:
         if not self.outcome.done():

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from apis.meta.request import UserInfo
+from multidict import MultiMapping
+
+from apis.meta.request import ANONYMOUS, UserInfo
 
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
@@ -12,17 +14,26 @@ MASTERS = "system:masters"
 """Members pass every authorizer and every limit: who repairs must get through."""
 
 
+class ClusterAccessError(ValueError):
+    """A kubeconfig, a pod's credentials or a bundle of authorities that cannot be used."""
+
+
 class Credentials(Protocol):
     """What a request brings with it: implemented by the filter that authenticates."""
 
     @property
-    def headers(self) -> Mapping[str, str]:
-        """Case-insensitive; the first of several equal ones."""
+    def headers(self) -> MultiMapping[str]:
+        """Case-insensitive; `get` answers the first of several equal ones."""
         ...
 
     @property
     def subject(self) -> tuple[str, tuple[str, ...]] | None:
-        """(CN, every O) of the client certificate, which TLS has verified; None without one."""
+        """(CN, every O) of a client certificate that a client CA signed; None without one."""
+        ...
+
+    @property
+    def proxy(self) -> tuple[str, tuple[str, ...]] | None:
+        """The same of a certificate that the requestheader CA signed: no user's, but a proxy's."""
         ...
 
 
@@ -77,8 +88,13 @@ class Authorizer(Protocol):
         ...
 
 
-def authenticated(name: str, groups: tuple[str, ...], uid: str = "") -> UserInfo:
-    """A user with the group that every authenticated one is in."""
-    if AUTHENTICATED not in groups:
+def authenticated(
+    name: str,
+    groups: tuple[str, ...],
+    uid: str = "",
+    extra: Mapping[str, tuple[str, ...]] | None = None,
+) -> UserInfo:
+    """A user with the group that every authenticated one is in; who is said to be nobody stays so."""
+    if name != ANONYMOUS.name and AUTHENTICATED not in groups and UNAUTHENTICATED not in groups:
         groups = (*groups, AUTHENTICATED)
-    return UserInfo(name, groups, uid)
+    return UserInfo(name, groups, uid, extra or {})

@@ -38,7 +38,7 @@ Carry = Callable[[Coroutine[Any, Any, Written]], Awaitable[Written]]
 
 
 class Lifetime:
-    """`run` it for as long as the server runs; every replica may."""
+    """A duty of the leader's: `shoots` writes under its mandate."""
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ from quotaapi.endpoints import respond
 from quotaapi.endpoints.exchange import Exchange, Handler
 from quotaapi.endpoints.negotiation import accepted
 from quotaapi.endpoints.requestinfo import VERSION
+from quotaapi.endpoints.subresources import SUBRESOURCES
 
 _GROUP_VERSION = {"groupVersion": f"{GROUP}/{VERSION}", "version": VERSION}
 _KUBERNETES_MINOR = "36"
@@ -78,6 +79,18 @@ def _resource_list(resources: Sequence[Resource]) -> Object:
                     ],
                 }
             )
+        listed += [
+            {
+                "name": f"{resource.plural}/{each.name}",
+                "singularName": "",
+                "namespaced": resource.namespaced,
+                "version": each.version,
+                "kind": each.kind,
+                "verbs": list(each.verbs),
+                **({"group": each.group} if each.group else {}),
+            }
+            for each in SUBRESOURCES.get(resource.plural, ())
+        ]
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",

@@ -64,9 +64,7 @@ def _remembered(header: str) -> Representation | None:
 
 
 def _negotiate(header: str) -> Representation | None:
-    clauses = [_clause(text) for text in header.split(",")]
-    clauses.sort(key=lambda clause: -clause.quality)  # stable: the client's order decides ties
-    for clause in clauses:
+    for clause in clauses(header):
         media_type = _media_type(clause.media_range)
         if clause.quality > 0 and media_type:
             shape = clause.parameters.get("as", "")
@@ -78,13 +76,22 @@ def _negotiate(header: str) -> Representation | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Clause:
+class Clause:
+    """One alternative of an Accept header; names in lower case."""
+
     media_range: str
     quality: float
     parameters: dict[str, str]
 
 
-def _clause(text: str) -> _Clause:
+def clauses(header: str) -> list[Clause]:
+    """The alternatives, the preferred first."""
+    found = [_clause(text) for text in header.split(",")]
+    found.sort(key=lambda clause: -clause.quality)  # stable: the client's order decides ties
+    return found
+
+
+def _clause(text: str) -> Clause:
     media_range, *rest = (part.strip() for part in text.split(";"))
     parameters = {}
     for part in rest:
@@ -94,7 +101,7 @@ def _clause(text: str) -> _Clause:
         quality = float(parameters.pop("q", "1"))
     except ValueError:
         quality = 1.0
-    return _Clause(media_range.lower(), quality, parameters)
+    return Clause(media_range.lower(), quality, parameters)
 
 
 def _media_type(media_range: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from aiohttp import web
 from multidict import CIMultiDict
 
-from apis.meta import codec
+from apis.meta import codec, errors
 from apis.meta.errors import StatusError
 from quotaapi.endpoints import query
 from quotaapi.endpoints.exchange import Exchange
@@ -85,6 +85,11 @@ def failure(exchange: Exchange, error: StatusError) -> web.Response:
     if error.code == 401:
         answer.headers["WWW-Authenticate"] = 'Bearer realm="quotaapi"'
     return answer
+
+
+def unexpected(exchange: Exchange) -> StatusError:
+    """A fault of our own, as the client is told of it; the log has the rest under the same id."""
+    return errors.internal_error(f"unexpected fault of the server, request {exchange.audit_id}")
 
 
 def wants_pretty_safely(exchange: Exchange) -> bool:

@@ -16,6 +16,7 @@ from quotaapi.endpoints.get import get
 from quotaapi.endpoints.list import list_
 from quotaapi.endpoints.patch import patch
 from quotaapi.endpoints.requestinfo import RequestInfo
+from quotaapi.endpoints.subresources import subresource
 from quotaapi.endpoints.update import update
 from quotaapi.endpoints.watch import watch
 
@@ -72,9 +73,7 @@ def _has_path(resource: Resource, info: RequestInfo) -> bool:
 def _verb(resource: Resource, info: RequestInfo) -> Verb:
     verbs = OBJECT_VERBS
     if info.subresource:
-        if info.subresource != "status" or not resource.has_status:
-            raise errors.not_found(resource, info.name)
-        verbs = STATUS_VERBS
+        verbs = _subresource_verbs(resource, info)
     verb = verbs.get(info.verb)
     allowed = "update" if info.subresource and info.verb == "patch" else info.verb
     if verb is None or allowed not in resource.verbs:
@@ -82,6 +81,15 @@ def _verb(resource: Resource, info: RequestInfo) -> Verb:
     if info.verb in _NAMED and not info.name:
         raise errors.bad_request("name must be provided")
     return verb
+
+
+def _subresource_verbs(resource: Resource, info: RequestInfo) -> Mapping[str, Verb]:
+    if info.subresource == "status" and resource.has_status:
+        return STATUS_VERBS
+    found = subresource(resource, info.subresource)
+    if found is None:
+        raise errors.not_found(resource, info.name)
+    return found.verbs
 
 
 def _method_not_allowed() -> errors.StatusError:

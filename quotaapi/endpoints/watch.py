@@ -10,6 +10,7 @@ time is up or the server stops: the client resumes from the last version that it
 """
 
 import asyncio
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -27,6 +28,8 @@ from quotaapi.endpoints.listing import WatchQuery, watch_query
 from quotaapi.endpoints.negotiation import Representation, Shape, streamed
 from quotaapi.registry.rest import ListQuery, Rest
 from storage.interface import Event, Page, Predicate, Subscription
+
+_log = logging.getLogger(__name__)
 
 WRITE_SECONDS: Final = 60.0
 """How long a client may take nothing at all before its connection is cut."""
@@ -74,6 +77,15 @@ async def watch(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse:
                 await _stream(running, subscription, initial)
         except StatusError as error:
             await _fail(running, exchange, error)
+        except ConnectionError:
+            raise  # the client is gone
+        # After the first byte the outermost filter can say nothing any more: what it does for
+        # other requests is done here.
+        except Exception:
+            if not running.answer.prepared:
+                raise
+            _log.exception("watch of %s failed, audit id %s", info.path, exchange.audit_id)
+            await _fail(running, exchange, respond.unexpected(exchange))
     return running.answer
 
 

@@ -1,14 +1,18 @@
 """Who asks. Without credentials nobody gets further; wrong ones are not taken for none."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from aiohttp import web
+from multidict import MultiMapping
 
 from apis.meta import errors
+from quotaapi.auth.access import Identify
 from quotaapi.auth.interface import Authenticator
+from quotaapi.auth.peers import Peer, Subject
 from quotaapi.endpoints.exchange import Exchange, Handler
+
+_IMPERSONATION = ("Impersonate-User", "Impersonate-Group", "Impersonate-Uid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,38 +20,43 @@ class RequestCredentials:
     """`auth.interface.Credentials` of an HTTP request."""
 
     request: web.BaseRequest
+    peer: Peer
 
     @property
-    def headers(self) -> Mapping[str, str]:
+    def headers(self) -> MultiMapping[str]:
         return self.request.headers
 
     @property
-    def subject(self) -> tuple[str, tuple[str, ...]] | None:
-        transport = self.request.transport
-        certificate = transport.get_extra_info("peercert") if transport is not None else None
-        return subject_of(certificate) if certificate else None
+    def subject(self) -> Subject | None:
+        return self.peer.client
+
+    @property
+    def proxy(self) -> Subject | None:
+        return self.peer.proxy
 
 
-def subject_of(certificate: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
-    """(CN, every O) of a certificate as Python's ssl shows it. The last CN counts, as in Go."""
-    name, groups = "", []
-    for relative_name in certificate.get("subject", ()):
-        for key, value in relative_name:
-            if key == "commonName":
-                name = value
-            elif key == "organizationName":
-                groups.append(value)
-    return name, tuple(groups)
-
-
-def with_authentication(inner: Handler, authenticators: Sequence[Authenticator]) -> Handler:
+def with_authentication(
+    inner: Handler, authenticators: Sequence[Authenticator], identify: Identify
+) -> Handler:
     async def handle(exchange: Exchange) -> web.StreamResponse:
-        credentials = RequestCredentials(exchange.request)
+        credentials = RequestCredentials(exchange.request, identify(exchange.request))
         for authenticator in authenticators:
             user = await authenticator.authenticate(credentials)
             if user is not None:
                 exchange.user = user
+                _refuse_impersonation(exchange)
                 return await inner(exchange)
         raise errors.unauthorized()
 
     return handle
+
+
+def _refuse_impersonation(exchange: Exchange) -> None:
+    """kube-apiserver impersonates and says so by its own headers; it strips these.
+
+    Who sends them here means to have somebody else's rights, mostly fewer: carrying the request
+    out with the sender's own would be the one thing that was not asked for.
+    """
+    headers = exchange.request.headers
+    if any(name in headers for name in _IMPERSONATION):
+        raise errors.forbidden_path("impersonation is kube-apiserver's: send the request there")

@@ -7,12 +7,14 @@ from datetime import datetime
 from aiohttp import web
 
 from apis.meta.resource import Resource
+from quotaapi.auth.access import Identify, verified_by_tls
 from quotaapi.auth.interface import Authenticator, Authorizer
 from quotaapi.endpoints import requestinfo
 from quotaapi.endpoints.exchange import Exchange, Handler
 from quotaapi.endpoints.health import Health
 from quotaapi.endpoints.mutations import Mutations
 from quotaapi.filters.accounting import RequestCounts
+from quotaapi.filters.audit import with_audit
 from quotaapi.filters.authentication import with_authentication
 from quotaapi.filters.authorization import with_authorization
 from quotaapi.filters.errors import with_errors
@@ -39,6 +41,8 @@ class Filters:
     request_timeout_seconds: float
     clock: Callable[[], datetime]
     new_id: Callable[[], str]
+    identify: Identify = verified_by_tls
+    audited: bool = False
 
 
 def build(filters: Filters, endpoints: Handler) -> WebHandler:
@@ -47,10 +51,13 @@ def build(filters: Filters, endpoints: Handler) -> WebHandler:
     # Within authorization: who may not gets its answer at once and needs no timer.
     handler = with_timeout(handler, filters.request_timeout_seconds)
     handler = with_authorization(handler, filters.authorizer, filters.resources)
+    # Around authorization, so that refused writes are logged, too.
+    if filters.audited:
+        handler = with_audit(handler)
     # After authentication, since system:masters is exempt; before authorization, which may have
     # to ask elsewhere: what is too much is refused before it costs anything.
     handler = with_inflight_limit(handler, filters.reads, filters.mutations)
-    handler = with_authentication(handler, filters.authenticators)
+    handler = with_authentication(handler, filters.authenticators, filters.identify)
     # Before authentication: probes have no credentials, and a full server is not a dead one.
     handler = with_health(handler, filters.health)
     # Everything that can go wrong goes wrong within this one.

@@ -4,7 +4,6 @@ import logging
 
 from aiohttp import web
 
-from apis.meta import errors
 from apis.meta.errors import StatusError
 from quotaapi.endpoints import respond
 from quotaapi.endpoints.exchange import Exchange, Handler
@@ -17,7 +16,7 @@ def with_errors(inner: Handler) -> Handler:
         try:
             return await inner(exchange)
         except StatusError as error:
-            return respond.failure(exchange, error)
+            return _answer(exchange, error)
         except ConnectionError:
             raise  # the client is gone: there is nobody to answer
         # The one place where a fault of our own ends: logged with its trace, which the client
@@ -27,10 +26,13 @@ def with_errors(inner: Handler) -> Handler:
                 "%s %s failed, audit id %s",
                 exchange.info.method, exchange.info.path, exchange.audit_id,
             )  # fmt: skip
-            return respond.failure(exchange, unexpected(exchange.audit_id))
+            return _answer(exchange, respond.unexpected(exchange))
 
     return handle
 
 
-def unexpected(audit_id: str) -> StatusError:
-    return errors.internal_error(f"unexpected fault of the server, request {audit_id}")
+def _answer(exchange: Exchange, error: StatusError) -> web.StreamResponse:
+    """A Status; where half an answer is on its way already, the connection's end says it all."""
+    if exchange.request.writer.output_size > 0:
+        raise ConnectionError(f"after the answer had begun: {error}")
+    return respond.failure(exchange, error)

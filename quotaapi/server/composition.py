@@ -9,9 +9,8 @@ etcd client -> store -> group commit -> cache, claims (storage.stack)
 import asyncio
 import logging
 import random
-import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -29,15 +28,12 @@ from apis.garden.v1beta1.register import BY_PLURAL, RESOURCES, SHOOT, SHOOT_LIMI
 from apis.meta.request import Attributes
 from apis.meta.resource import Resource
 from apis.meta.transaction import Committed, Object, Record
-from quotaapi.auth.certificates import CertificateAuthenticator
-from quotaapi.auth.interface import Authenticator
-from quotaapi.auth.standalone import AllowAuthenticated, NoNamespaces, UncheckedReferences
-from quotaapi.auth.tokens import TokenAuthenticator
+from quotaapi.auth.access import Access
 from quotaapi.config import Config
-from quotaapi.controllers.lifetime import Lifetime
 from quotaapi.directory import CacheDirectory
-from quotaapi.endpoints import discovery, metrics
+from quotaapi.endpoints import aggregated, discovery, metrics, openapi
 from quotaapi.endpoints.api import Api
+from quotaapi.endpoints.exchange import Handler
 from quotaapi.endpoints.health import Health, alive
 from quotaapi.endpoints.mutations import Mutations
 from quotaapi.endpoints.routes import dispatcher
@@ -46,23 +42,17 @@ from quotaapi.filters import chain
 from quotaapi.filters.accounting import RequestCounts
 from quotaapi.filters.inflight import ReadLimit
 from quotaapi.lookups import NewestRecords
-from quotaapi.registry import identity, selection
+from quotaapi.registry import identity
 from quotaapi.registry.store import Store
 from quotaapi.registry.wiring import Admit, Machinery
+from quotaapi.server.duties import Duties, MandateOf, Writers, build_duties
 from quotaapi.server.listener import WebHandler
+from quotaapi.server.persistence import Storage
 from quotaapi.server.probe import EtcdProbe
 from quotaapi.server.statistics import Numbers
 from storage import stack
-from storage.etcd.client import Client, tls_context
-from storage.etcd.compaction import Compaction
-from storage.etcd.group_commit import GroupCommit
-from storage.etcd.merging import Limits
-from storage.etcd.store import EtcdStore
 
 _log = logging.getLogger(__name__)
-
-_REQUEST_ROOM = 0.9
-"""Of etcd's --max-request-bytes, what a group of transactions may fill: the rest is framing."""
 
 _VIEWS_PER_QUOTA = 10
 """Decoded bindings and routes that are kept for each quota that is."""
@@ -73,23 +63,12 @@ def utc_now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Storage:
-    """What speaks to etcd."""
-
-    client: Client
-    store: EtcdStore
-    group_commit: GroupCommit
-    compaction: Compaction
-    stack: stack.Stack
-
-
-@dataclass(frozen=True, slots=True)
 class Server:
     """What `lifecycle` starts and stops."""
 
     storage: Storage
     evaluator: Evaluator
-    lifetime: Lifetime
+    duties: Duties
     probe: EtcdProbe
     mutations: Mutations
     watches: Watches
@@ -103,39 +82,10 @@ class Phase:
     stopping: bool = False
 
 
-def build_storage(config: Config, endpoints: tuple[str, ...]) -> Storage:
-    """To be called inside the event loop."""
-    client = Client(endpoints, tls=_etcd_tls(config, endpoints))
-    operations = config.etcd_max_txn_ops
-    store = EtcdStore(client, prefix=config.etcd_prefix, max_operations=operations)
-    room = int(config.etcd_max_request_bytes * _REQUEST_ROOM)
-    group_commit = GroupCommit(store, limits=Limits(operations=operations, request_bytes=room))
-    built = stack.build(
-        backend=store,
-        commit=group_commit.commit,
-        max_operations=group_commit.max_operations,
-        extracts={resource.plural: selection.extract(resource) for resource in RESOURCES},
-        monotonic=time.monotonic,
-        jitter=random.random,
-        limits=stack.Limits(window_events=config.watch_cache_size),
-    )
-    interval = config.etcd_compaction_interval_seconds
-    compaction = Compaction(store, group_commit.commit, interval_seconds=interval)
-    return Storage(client, store, group_commit, compaction, built)
-
-
-def _etcd_tls(config: Config, endpoints: tuple[str, ...]) -> ssl.SSLContext | None:
-    if not any(endpoint.startswith("https://") for endpoint in endpoints):
-        return None
-    return tls_context(
-        ca_file=str(config.etcd_cafile or ""),
-        cert_file=str(config.etcd_certfile or ""),
-        key_file=str(config.etcd_keyfile or ""),
-    )
-
-
-def build(config: Config, storage: Storage, tasks: asyncio.TaskGroup, phase: Phase) -> Server:
-    """Everything above etcd; `tasks` will own the writes. Raises OSError, TokenFileError."""
+def build(
+    config: Config, storage: Storage, tasks: asyncio.TaskGroup, phase: Phase, access: Access
+) -> Server:
+    """Everything above etcd; `tasks` will own the writes."""
     built = storage.stack
     around = Surroundings(CacheDirectory(built.reader), utc_now, identity.new_uid)
     evaluator = Evaluator(
@@ -145,7 +95,7 @@ def build(config: Config, storage: Storage, tasks: asyncio.TaskGroup, phase: Pha
         timeout_seconds=config.admission_timeout_seconds,
         views=Views(config.quota_cache_size * _VIEWS_PER_QUOTA),
     )
-    rests = _registry(built, evaluator)
+    rests = _registry(built, evaluator, access)
     mutations = Mutations(tasks, config.max_mutating_requests_inflight)
     watches = Watches()
     api = Api(
@@ -157,16 +107,24 @@ def build(config: Config, storage: Storage, tasks: asyncio.TaskGroup, phase: Pha
     )
     probe = EtcdProbe(storage.store.current_revision)
     counts = RequestCounts(tuple(rests), time.monotonic)
-    health = Health(_checks(phase, probe, built), lambda why: _log.warning("%s", why))
+    health = Health(_checks(phase, probe, built, access), lambda why: _log.warning("%s", why))
     numbers = Numbers(storage, evaluator, mutations, watches)
+
+    def shoots_under(mandate: MandateOf) -> Store:
+        return _registry(built, evaluator, access, mandate)[SHOOT.plural]
+
+    # Of their own: what controllers write takes no client's place.
+    own_writes = Mutations(tasks, config.max_mutating_requests_inflight)
+    writers = Writers(evaluator, own_writes, shoots_under, utc_now)
+    duties = build_duties(config, storage, writers)
     pages = {
-        **discovery.pages(RESOURCES, (*health.paths, "/metrics")),
-        "/metrics": metrics.page((counts.statistics, numbers.statistics)),
+        **_documents((*health.paths, "/metrics")),
+        "/metrics": metrics.page((counts.statistics, numbers.statistics, duties.statistics)),
     }
     filters = chain.Filters(
         health=health,
-        authenticators=_authenticators(config),
-        authorizer=AllowAuthenticated(),
+        authenticators=access.authenticators,
+        authorizer=access.authorizer,
         resources=BY_PLURAL,
         counts=counts,
         reads=ReadLimit(config.max_requests_inflight),
@@ -174,16 +132,30 @@ def build(config: Config, storage: Storage, tasks: asyncio.TaskGroup, phase: Pha
         request_timeout_seconds=config.request_timeout_seconds,
         clock=utc_now,
         new_id=identity.new_uid,
+        identify=access.identify,
+        audited=access.audited,
     )
-    lifetime = Lifetime(rests[SHOOT.plural], mutations.run, utc_now)
     handler = chain.build(filters, dispatcher(api, pages))
-    return Server(storage, evaluator, lifetime, probe, mutations, watches, handler)
+    return Server(storage, evaluator, duties, probe, mutations, watches, handler)
 
 
-def _registry(built: stack.Stack, evaluator: Evaluator) -> Mapping[str, Store]:
+def _documents(more_paths: Sequence[str]) -> Mapping[str, Handler]:
+    """What the server says of itself, by path; the root lists `more_paths` beside these."""
+    described = openapi.pages(RESOURCES)
+    listed = discovery.pages(RESOURCES, (*more_paths, *described))
+    return {**aggregated.wrap(listed, RESOURCES), **described}
+
+
+def _registry(
+    built: stack.Stack,
+    evaluator: Evaluator,
+    access: Access,
+    mandate: MandateOf | None = None,
+) -> Mapping[str, Store]:
+    """`mandate`: for the controllers' own writes, which only the leader may make."""
     newest = NewestRecords(built.reader, built.transactor)
-    plugins = _chain(newest)
-    admit = _gate(evaluator)
+    plugins = _chain(newest, access)
+    admit = _gate(evaluator, mandate)
 
     def store(resource: Resource) -> Store:
         return Store(
@@ -197,34 +169,34 @@ def _registry(built: stack.Stack, evaluator: Evaluator) -> Mapping[str, Store]:
                 clock=utc_now,
                 new_uid=identity.new_uid,
                 random_suffix=identity.random_suffix,
-                # Nobody collects garbage here: a finalizer for it would never be removed.
-                garbage_collected=False,
+                garbage_collected=access.garbage_collected,
             )
         )
 
     return {resource.plural: store(resource) for resource in RESOURCES}
 
 
-def _chain(newest: NewestRecords) -> Chain:
+def _chain(newest: NewestRecords, access: Access) -> Chain:
     """The plugins in their order; accounts, which come last, are the gate's."""
     ranges = ShootLimitRange(newest, newest, newest)
     return Chain(
         mutating=(CreatedBy(), ranges, LifetimeAnnotation(newest, utc_now)),
         validating=(
-            NamespaceLifecycle(NoNamespaces()),
-            ReferenceManager(UncheckedReferences(), newest),
+            NamespaceLifecycle(access.namespaces),
+            ReferenceManager(access.references, newest),
             ranges,
         ),
     )
 
 
-def _gate(evaluator: Evaluator) -> Admit:
+def _gate(evaluator: Evaluator, mandate: MandateOf | None) -> Admit:
     """The evaluator as the registry, which knows nothing of admission, calls it."""
 
     async def admit(
         attributes: Attributes, key: str, old: Record | None, obj: Object | None
     ) -> Committed | None:
-        return await evaluator.admit(Intent(attributes, key, old, obj))
+        under = mandate() if mandate is not None else None
+        return await evaluator.admit(Intent(attributes, key, old, obj, under))
 
     return admit
 
@@ -241,16 +213,8 @@ def _remembering(admit: Admit, newest: NewestRecords) -> Admit:
     return remember
 
 
-def _authenticators(config: Config) -> tuple[Authenticator, ...]:
-    """Asked in this order. A certificate is the connection's, so it comes before what one request says."""
-    found: list[Authenticator] = [CertificateAuthenticator()]
-    if config.token_auth_file is not None:
-        found.append(TokenAuthenticator.of_file(config.token_auth_file))
-    return tuple(found)
-
-
 def _checks(
-    phase: Phase, probe: EtcdProbe, built: stack.Stack
+    phase: Phase, probe: EtcdProbe, built: stack.Stack, access: Access
 ) -> Mapping[str, Mapping[str, Callable[[], str]]]:
     def shutdown() -> str:
         return "the server is shutting down" if phase.stopping else ""
@@ -262,6 +226,7 @@ def _checks(
         "ping": alive,
         "etcd": probe.check,
         "watch-cache": watch_cache,
+        **access.checks,
         "shutdown": shutdown,
     }
     return {

@@ -5,7 +5,8 @@ open before the watch cache is filled: /readyz says so meanwhile.
 
 Stop (SIGTERM, SIGINT), in this order, so that nothing is lost that was begun:
 
-1. /readyz fails; watches end, with a last bookmark; no connection is accepted any more.
+1. /readyz fails; the controllers end, and another replica may lead; watches end, with a last
+   bookmark; no connection is accepted any more.
 2. Running requests get `--shutdown-grace`; writes whose client has left, too.
 3. Admission finishes its batches, then what feeds and writes to etcd is cancelled.
 4. The connections to etcd are closed, the embedded etcd ends.
@@ -14,19 +15,19 @@ Stop (SIGTERM, SIGINT), in this order, so that nothing is lost that was begun:
 import asyncio
 import logging
 import signal
-import ssl
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import Any
 
 import uvloop
 
-from quotaapi import __version__, kubeconfig, tls
+from quotaapi.auth.interface import ClusterAccessError
 from quotaapi.auth.tokens import TokenFileError
 from quotaapi.config import Config
-from quotaapi.server.composition import Phase, Server, Storage, build, build_storage, utc_now
+from quotaapi.server.composition import Phase, Server, build, utc_now
+from quotaapi.server.entrance import Entrance, Questions, build_entrance
 from quotaapi.server.listener import Listener
+from quotaapi.server.persistence import Storage, build_storage
 from storage.etcd.embedded import EmbeddedEtcd, EmbeddedEtcdError
 
 _log = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ def run(config: Config) -> int:
     code = 0
     try:
         uvloop.run(_serve(config))
-    except* (OSError, TokenFileError, EmbeddedEtcdError) as faults:
+    except* (OSError, TokenFileError, ClusterAccessError, EmbeddedEtcdError) as faults:
         # What the operator can mend needs no trace.
         for fault in _flat(faults):
             _log.error("cannot serve: %s", fault)
@@ -62,7 +63,6 @@ async def _serve(config: Config) -> None:
     loop = asyncio.get_running_loop()
     for signum in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signum, stop.set)
-    material = tls.ensure(config.data_dir, config.bind_address, utc_now)
     async with AsyncExitStack() as ending:  # ends what is below last
         endpoints, etcd = config.etcd_servers, None
         if config.embedded_etcd:
@@ -73,7 +73,7 @@ async def _serve(config: Config) -> None:
         storage = build_storage(config, endpoints)
         ending.push_async_callback(storage.client.close)
         if not stop.is_set():
-            await _run_server(config, storage, etcd, material, stop)
+            await _run_server(config, storage, etcd, stop)
     _log.info("stopped")
 
 
@@ -81,32 +81,36 @@ async def _run_server(
     config: Config,
     storage: Storage,
     etcd: EmbeddedEtcd | None,
-    material: tls.Material,
     stop: asyncio.Event,
 ) -> None:
     phase = Phase()
-    async with asyncio.TaskGroup() as tasks:
-        server = build(config, storage, tasks, phase)
-        listener = Listener(server.handler, _tls_context(config, material))
-        background = _start(tasks, server, etcd)
+    async with AsyncExitStack() as ending, asyncio.TaskGroup() as tasks:
+        questions = Questions(tasks)
+        entrance = await build_entrance(config, utc_now, questions, ending)
+        server = build(config, storage, tasks, phase, entrance.access)
+        listener = Listener(server.handler, entrance.serving.context)
+        background = _start(tasks, server, entrance, etcd)
         admission = tasks.create_task(server.evaluator.run(), name="admission")
+        duties = tasks.create_task(server.duties.run(), name="controllers")
         try:
             port = await listener.start(config.bind_address, config.secure_port)
-            _announce(config, material, port)
+            entrance.announce(port)
             await stop.wait()
         finally:
             # Also where a background task failed: what was begun is finished as far as it can be.
             phase.stopping = True
             _log.info("stopping")
+            duties.cancel()
             await _finish_requests(server, listener, config.shutdown_grace_seconds)
             server.evaluator.close()
             await asyncio.wait((admission,), timeout=config.admission_timeout_seconds)
+            questions.cancel()
             for task in (admission, *background):
                 task.cancel()
 
 
 def _start(
-    tasks: asyncio.TaskGroup, server: Server, etcd: EmbeddedEtcd | None
+    tasks: asyncio.TaskGroup, server: Server, entrance: Entrance, etcd: EmbeddedEtcd | None
 ) -> list["asyncio.Task[None]"]:
     storage = server.storage
     running: dict[str, Coroutine[Any, Any, None]] = {
@@ -114,7 +118,8 @@ def _start(
         "reflector": storage.stack.reflector.run(),
         "compaction": storage.compaction.run(),
         "etcd probe": server.probe.run(),
-        "lifetime": server.lifetime.run(),
+        "serving certificates": entrance.serving.run(),
+        **{name: run() for name, run in entrance.access.running.items()},
     }
     if etcd is not None:
         running["embedded etcd"] = etcd.run()
@@ -126,35 +131,3 @@ async def _finish_requests(server: Server, listener: Listener, grace_seconds: fl
     await listener.stop(grace_seconds)
     if not await server.mutations.wait_idle(grace_seconds):
         _log.warning("%d writes are still running and are cut off", server.mutations.running)
-
-
-def _tls_context(config: Config, material: tls.Material) -> ssl.SSLContext:
-    cert, key = material.server_cert, material.server_key
-    if config.tls_cert_file is not None and config.tls_private_key_file is not None:
-        cert, key = config.tls_cert_file, config.tls_private_key_file
-    client_cas = [material.ca_cert]
-    if config.client_ca_file is not None:
-        client_cas.append(config.client_ca_file)
-    return tls.server_context(cert, key, client_cas)
-
-
-def _announce(config: Config, material: tls.Material, port: int) -> None:
-    address = config.bind_address
-    url = f"https://{f'[{address}]' if ':' in address else address}:{port}"
-    directory = config.data_dir.resolve()
-    admin = directory / "admin.kubeconfig"
-    kubeconfig.write(admin, url, material)
-    _log.warning("stand-alone: namespaces and secrets are unknown here and are not checked")
-    _log.warning("stand-alone: every authenticated user may do everything")
-    etcd = "an etcd of its own" if config.embedded_etcd else ", ".join(config.etcd_servers)
-    print(  # noqa: T201 -- for the person who started it
-        f"quotaapi {__version__} serves {url} over {etcd}\n"
-        f"  kubectl --kubeconfig {admin} api-resources\n"
-        f"  {_curl(directory)} {url}/apis/garden.sapcloud.io/v1beta1",
-        flush=True,
-    )
-
-
-def _curl(directory: Path) -> str:
-    files = {"cacert": "ca.crt", "cert": "admin.crt", "key": "admin.key"}
-    return " ".join(["curl", *(f"--{flag} {directory / name}" for flag, name in files.items())])

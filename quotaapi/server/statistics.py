@@ -1,20 +1,17 @@
 """The server's own numbers for /metrics, collected from those who count."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from admission.quota.evaluator import Evaluator
 from quotaapi.endpoints.metrics import Family, Labels, counter, gauge
 from quotaapi.endpoints.mutations import Mutations
 from quotaapi.endpoints.watching import Watches
-
-if TYPE_CHECKING:  # composition constructs this
-    from quotaapi.server.composition import Storage
+from quotaapi.server.persistence import Storage
 
 
 class Numbers:
     def __init__(
-        self, storage: "Storage", evaluator: Evaluator, mutations: Mutations, watches: Watches
+        self, storage: Storage, evaluator: Evaluator, mutations: Mutations, watches: Watches
     ) -> None:
         self._storage = storage
         self._evaluator = evaluator

@@ -22,6 +22,8 @@ from storage.cache.watch_cache import WatchCache, matches, store_prefix
 from storage.interface import Event, Expired, Predicate, SlowWatcher, StorageError
 
 QUEUE_EVENTS = 1_000
+HAND_OUT_EVENTS = 500
+"""At most so many at once, so that encoding them does not hold the event loop for long."""
 
 
 class Watcher:
@@ -36,14 +38,14 @@ class Watcher:
         *,
         since: int,
         predicate: Predicate | None,
-        backlog: list[Event],
+        backlog: Iterable[Event],
         bound: int,
     ) -> None:
         self._cache = cache
         self._joined_at = since
         self._handed_out = since
         self._predicate = predicate
-        self._backlog = backlog
+        self._backlog = deque(backlog)
         self._queue: deque[Event] = deque()
         self._bound = bound
         self._waiting: asyncio.Future[None] | None = None
@@ -52,10 +54,10 @@ class Watcher:
     async def next(self, timeout_seconds: float) -> Sequence[Event]:
         if not self._backlog and not self._queue and self._failure is None:
             await self._wait(timeout_seconds)
-        events = self._backlog
-        self._backlog = []
-        events.extend(self._queue)
-        self._queue.clear()
+        events: list[Event] = []
+        for source in (self._backlog, self._queue):
+            while source and len(events) < HAND_OUT_EVENTS:
+                events.append(source.popleft())
         if events:
             self._handed_out = events[-1].resource_version
         elif self._failure is not None:
@@ -83,7 +85,7 @@ class Watcher:
     def fail(self, failure: StorageError | Unavailable) -> None:
         """End now; what has not been fetched is dropped."""
         self._failure = failure
-        self._backlog = []
+        self._backlog.clear()
         self._queue.clear()
         self._wake()
 

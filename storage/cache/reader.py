@@ -98,20 +98,32 @@ class CacheReader:
 
     async def list(self, prefix: str, options: ListOptions) -> Page:
         if options.continue_token:
-            continuation = read_token(prefix, options.continue_token)
+            return await self._list_on(prefix, options)
+        version = options.resource_version
+        if version and _is_exact(options):
             try:
-                return await self._list_at(prefix, options, continuation)
+                return await self._list_at(prefix, options, Continuation(version, ""))
             except TooLargeResourceVersion as error:
-                # The token is of a history that etcd no longer has.
-                raise Expired("the provided continue parameter is too old") from error
-        if options.resource_version and _is_exact(options):
-            return await self._list_at(prefix, options, Continuation(options.resource_version, ""))
-        revision = await self._cache_serves(options.resource_version)
+                raise TooLargeResourceVersion(version, error.current) from error
+            except Expired as error:
+                raise Expired("The resourceVersion for the provided list is too old.") from error
+        revision = await self._cache_serves(version)
         if revision is None:
             return await self._list_cache(prefix, options, "")
         page = await self._list_etcd(prefix, options, "", revision)
-        self._check_reached(options.resource_version, revision_of(page.resource_version))
+        self._check_reached(version, revision_of(page.resource_version))
         return page
+
+    async def _list_on(self, prefix: str, options: ListOptions) -> Page:
+        continuation = read_token(prefix, options.continue_token)
+        try:
+            return await self._list_at(prefix, options, continuation)
+        except (Expired, TooLargeResourceVersion) as error:
+            # Too large: the token is of a history that etcd no longer has.
+            raise Expired(
+                "The provided continue parameter is too old to display a consistent list result. "
+                "You can start a new list without the continue parameter."
+            ) from error
 
     async def _list_at(self, prefix: str, options: ListOptions, at: Continuation) -> Page:
         revision = revision_of(at.version)

@@ -51,13 +51,16 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """`page_keys`: keys per page of the initial list; `look_back_revisions`: how far in the past it
-    is taken. The rest are seconds. `settle_seconds`: an etcd whose revision other tenants move
-    never delivers the last of it, so who catches up is done, too, when nothing has come for so long."""
+    """`page_keys`: keys per page of the initial list; `turn_events`: events applied before other
+    tasks get a turn, watchers among them, whose queues would overflow otherwise; `look_back_revisions`: how far in the past it
+    is taken. The rest are seconds. `settle_seconds`: without an event for so long, catching up is
+    given up and the list is taken anew, of the present. (An etcd whose revision other tenants move
+    delivers nothing at that revision; one that was written much needs long for its first answer.)"""
 
     page_keys: int = 1_000
-    look_back_revisions: int = 1_000
-    settle_seconds: float = 1.0
+    turn_events: int = 200
+    look_back_revisions: int = 50
+    settle_seconds: float = 2.0
     silence_seconds: float = 30.0
     first_delay_seconds: float = 0.05
     longest_delay_seconds: float = 2.0
@@ -94,6 +97,7 @@ class Reflector:
         self._watchdog: asyncio.Timeout | None = None
         self._waiting: dict[asyncio.Future[bool], int] = {}
         self._must_load = True
+        self._looks_back = True
         self._ready_at = 0
         self.state = State.PENDING
         self.loads = 0
@@ -118,6 +122,8 @@ class Reflector:
                     # is served from here until somebody has mended it.
                     _log.exception("the watch cache cannot be loaded or kept")
                     self._distrust()
+                    # Once mended, the value is still in the history that looking back would meet.
+                    self._looks_back = False
                 except Unavailable as error:
                     _log.log(
                         logging.WARNING if self._failures == 0 else logging.DEBUG,
@@ -174,8 +180,9 @@ class Reflector:
 
     async def _load(self) -> None:
         self._ready_at = newest = await self._backend.current_revision()
-        back = self._pace.look_back_revisions
-        for revision in dict.fromkeys((max(newest - back, 1), max(newest - back // 10, 1))):
+        back = self._pace.look_back_revisions if self._looks_back else 0
+        self._looks_back = True
+        for revision in dict.fromkeys(max(newest - far, 1) for far in (back, back // 10)):
             try:
                 return await self._load_at(revision)
             except Expired:
@@ -206,9 +213,13 @@ class Reflector:
         stream = self._backend.events(self._cache.revision)
         try:
             async with asyncio.timeout(patience) as self._watchdog:
-                renewed = clock()
+                renewed, applied = clock(), 0
                 async for revision, raw_events in stream:
                     self._take(revision, raw_events)
+                    applied += len(raw_events)
+                    if applied >= self._pace.turn_events:
+                        applied = 0
+                        await asyncio.sleep(0)
                     # Not for every batch: at a thousand a second timers would be a cost.
                     if clock() > renewed + patience / 4:
                         renewed, patience = clock(), self._patience_seconds()
@@ -216,8 +227,8 @@ class Reflector:
         except TimeoutError:
             if self._watchdog is None or not self._watchdog.expired():
                 return False
-            self._ready_at = 0
-            self._advanced()
+            if not self.synced:
+                self._must_load, self._looks_back = True, False
             return True
         finally:
             self._watchdog = None

@@ -96,8 +96,10 @@ class WatchCache:
             removed = replace(last.record, mod_revision=raw.mod_revision, position=raw.position)
             return Event(removed, None, last.facts)
         facts = store.facts_of(raw.record)
+        last = store.entries.get(raw.key)
         previous = store.put(Entry(raw.record, facts))
-        return Event(raw.record, facts, previous)
+        before = last.record if last is not None else None
+        return Event(raw.record, facts, previous, before=before)
 
     # --- asking --------------------------------------------------------------------------
 

@@ -14,11 +14,12 @@ from apis.meta.transaction import (
     Unavailable,
 )
 from storage.etcd import records, wire
-from storage.etcd.client import NoSpace, Unanswered
 from storage.etcd.fence import Fence
 from storage.etcd.merging import Group, Waiting, refuse
+from storage.etcd.refusals import NoSpace, Unanswered
 from storage.etcd.statistics import Counters
-from storage.etcd.store import EtcdStore, RawRevision
+from storage.etcd.store import EtcdStore
+from storage.etcd.watch import RawRevision
 from storage.interface import StorageError
 
 _FIRST_PAUSE_SECONDS = 0.02

@@ -6,49 +6,30 @@ certificate. So each endpoint gets a client of its own, told that it speaks to e
 (whose gateway is under /v3), and all share one aiohttp session which has the TLS settings.
 Requests are made with `AioClient.call_rpc(method, data=bytes, raw=True)`: its modelled calls
 validate and convert every field and cost several times the request.
-
-Every failure is one of these:
-
-* an exception of `apis.meta.transaction` or `storage.interface`: etcd gave a definite answer, or was
-  never reached. Nothing was written. (`NoSpace` is the exception, see there.)
-* `Unanswered`: the request went out and no definite answer came. A write may have been applied.
 """
 
 import asyncio
 import io
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
 from etcd3 import AioClient, BaseClient
 
-from apis.meta.transaction import TooLarge, TransactionError, Unavailable
+from apis.meta.transaction import TransactionError, Unavailable
 from storage.etcd import wire
-from storage.interface import Expired, StorageError
+from storage.etcd.refusals import Disconnected, Unanswered, Unreachable, refusal
+
+_T = TypeVar("_T")
 
 _LARGE_BODY_BYTES = 1 << 20
 """aiohttp warns about longer bytes; a file object is sent in pieces."""
-
-_GRPC_UNCERTAIN = frozenset({1, 2, 4, 8, 10, 13, 14})
-"""cancelled, unknown, deadline exceeded, resource exhausted, aborted, internal, unavailable."""
-
-
-class Unanswered(TransactionError):
-    """The request went out, but no definite answer came back: it may or may not have been done."""
-
-
-class NoSpace(Unavailable):
-    """etcd's database is full. etcd gives this answer also to the write that filled it, applied."""
-
-
-class FutureRevision(StorageError):
-    """The revision asked for does not exist yet."""
 
 
 class _Gateway(AioClient):  # type: ignore[misc]  # etcd3-py is untyped
@@ -151,7 +132,7 @@ class Client:
         for endpoint in self._by_preference():
             try:
                 return await self._request(endpoint, method, body, timeout_seconds)
-            except _Unreachable as failure:
+            except Unreachable as failure:
                 error = failure
         raise error
 
@@ -162,29 +143,32 @@ class Client:
 
         Raises Unavailable, and what etcd's refusal means.
         """
-        error: Exception | None = None
-        for endpoint in self._by_preference():
-            try:
-                return await self._request(endpoint, method, body, timeout_seconds)
-            except (Unanswered, _Unreachable) as failure:
-                error = failure
-        raise Unavailable(str(error)) from error
+        return await self._anywhere(
+            lambda endpoint: self._request(endpoint, method, body, timeout_seconds)
+        )
 
     @asynccontextmanager
     async def stream(self, method: str, body: bytes) -> AsyncIterator["Stream"]:
         """Open a stream on the first endpoint that takes it. Raises Unavailable."""
+        stream = await self._anywhere(lambda endpoint: self._open(endpoint, method, body))
+        try:
+            yield stream
+        finally:
+            stream.close()
+
+    async def _anywhere(self, ask: Callable[[_Endpoint], Awaitable[_T]]) -> _T:
+        """What `ask` gets from the first endpoint that answers. Raises Unavailable, and refusals."""
         error: Exception | None = None
         for endpoint in self._by_preference():
-            try:
-                response = await self._open(endpoint, method, body)
-            except (Unanswered, _Unreachable) as failure:
-                error = failure
-                continue
-            try:
-                yield Stream(response, partial(self._set_aside, endpoint))
-            finally:
-                response.close()
-            return
+            for _ in range(2):
+                try:
+                    return await ask(endpoint)
+                except Disconnected as failure:
+                    # Likely a connection kept from before a restart: once more, on a new one.
+                    error = failure
+                except (Unanswered, Unreachable) as failure:
+                    error = failure
+                    break
         raise Unavailable(str(error)) from error
 
     def _by_preference(self) -> Sequence[_Endpoint]:
@@ -201,7 +185,7 @@ class Client:
     async def _request(
         self, endpoint: _Endpoint, method: str, body: bytes, timeout_seconds: float | None
     ) -> wire.Message:
-        """One request to one endpoint. Raises _Unreachable and Unanswered besides refusals."""
+        """One request to one endpoint. Raises Unreachable and Unanswered besides refusals."""
         self._calls += 1
         timeout = aiohttp.ClientTimeout(
             total=timeout_seconds or self._timeout_seconds, sock_connect=self._connect_seconds
@@ -222,8 +206,8 @@ class Client:
             self._set_aside(endpoint)
         raise refused
 
-    async def _open(self, endpoint: _Endpoint, method: str, body: bytes) -> aiohttp.ClientResponse:
-        """The response of a stream, its headers read. Raises like `_request`."""
+    async def _open(self, endpoint: _Endpoint, method: str, body: bytes) -> "Stream":
+        """A stream, its headers read. Raises like `_request`."""
         self._calls += 1
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._connect_seconds)
         try:
@@ -235,7 +219,7 @@ class Client:
             self._set_aside(endpoint)
             raise _failure(endpoint.url, error) from error
         if response.status == 200:
-            return response
+            return Stream(response, partial(self._set_aside, endpoint))
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 data = await response.read()
@@ -278,6 +262,10 @@ class Stream:
         result: wire.Message = message["result"]
         return result
 
+    def close(self) -> None:
+        """End the stream and its connection."""
+        self._response.close()
+
     def _take(self, chunk: bytes) -> None:
         *complete, rest = chunk.split(b"\n")
         for line in complete:
@@ -289,15 +277,13 @@ class Stream:
             self._pieces.append(rest)
 
 
-class _Unreachable(Unavailable):
-    """No connection came about, so that nothing was sent."""
-
-
 def _failure(url: str, error: Exception) -> TransactionError:
     """What a failed exchange means: only where no connection came about, surely nothing was done."""
     words = f"etcd at {url}: {_words(error)}"
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
-        return _Unreachable(words)
+        return Unreachable(words)
+    if isinstance(error, aiohttp.ServerDisconnectedError | ConnectionError):
+        return Disconnected(words)
     return Unanswered(words)
 
 
@@ -314,31 +300,3 @@ def _normal_url(url: str, has_tls: bool) -> str:
     if "://" not in url:
         url = f"{'https' if has_tls else 'http'}://{url}"
     return url.rstrip("/")
-
-
-def refusal(status: int, data: bytes) -> Exception:
-    """The exception for an answer that is not 200: what is surely not done, and what is uncertain."""
-    try:
-        error = wire.decode(data)
-        message, code = (
-            str(error.get("error") or error.get("message")),
-            int(error.get("code") or error.get("grpc_code") or 2),
-        )
-    except (ValueError, AttributeError, TypeError):
-        text = data[:200].decode(errors="replace").strip()
-        return Unavailable(f"not the gateway of etcd 3.4 or newer, it answers {status}: {text}")
-    for words, exception in _REFUSALS:
-        if words in message:
-            return exception(f"etcd: {message}")
-    return (Unanswered if code in _GRPC_UNCERTAIN else Unavailable)(f"etcd: {message}")
-
-
-_REFUSALS: Sequence[tuple[str, type[Exception]]] = (
-    ("required revision has been compacted", Expired),
-    ("required revision is a future revision", FutureRevision),
-    ("request is too large", TooLarge),
-    ("too many operations", TooLarge),
-    ("message larger than max", TooLarge),
-    ("database space exceeded", NoSpace),
-    ("too many requests", Unavailable),
-)

@@ -202,6 +202,9 @@ class EmbeddedEtcd:
             "--auto-compaction-retention=0",
             # etcd keeps as many entries in memory, and an entry is a whole group of writes.
             "--snapshot-count=2000",
+            # There is no other member to wait for: it leads 0.2 s after a restart instead of 1.5 s.
+            "--heartbeat-interval=20",
+            "--election-timeout=200",
             "--log-level=warn",
         ]
 

@@ -8,7 +8,7 @@ import asyncio
 
 from apis.meta.keys import INTERNAL
 from storage.etcd import records, wire
-from storage.etcd.client import Unanswered
+from storage.etcd.refusals import Unanswered
 from storage.etcd.store import EtcdStore
 
 _PAUSE_SECONDS = 0.05

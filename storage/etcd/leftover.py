@@ -4,8 +4,12 @@ import asyncio
 import logging
 import os
 import signal
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+
+_LOOKS = 10
+_LOOK_SECONDS = 0.05
 
 _log = logging.getLogger(__name__)
 
@@ -25,7 +29,7 @@ async def end(
         return
     try:
         # Checked after the handle is open: the handle cannot come to mean another process.
-        if not _is_ours(pid, data_argument):
+        if data_argument.encode() not in await _arguments(pid):
             return
         _log.warning("ending etcd %d, left over on this data directory", pid)
         with suppress(TimeoutError):
@@ -46,12 +50,21 @@ def _recorded(pid_path: Path) -> int:
         return -1
 
 
-def _is_ours(pid: int, data_argument: str) -> bool:
+async def _arguments(pid: int) -> Sequence[bytes]:
+    """A process's command line: empty for one that has ended, and briefly for one that just starts."""
+    for _ in range(_LOOKS):
+        found = _command_line(pid)
+        if found:
+            return found.split(b"\0")
+        await asyncio.sleep(_LOOK_SECONDS)
+    return ()
+
+
+def _command_line(pid: int) -> bytes:
     try:
-        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
-        return False
-    return data_argument.encode() in arguments
+        return b""
 
 
 async def _gone(handle: int, seconds: float) -> None:

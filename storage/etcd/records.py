@@ -22,6 +22,8 @@ MARK_BYTES = 39
 _PLAIN = b"}"
 """What follows the mark in the header line of a record without charge, count and prices."""
 
+_FIELDS = frozenset({"v", "p", "t", "charge", "count", "prices"})
+
 _NO_MARK = b'{"v":1,"p":"000","t":"0000000000000000"'
 MARKER = _NO_MARK + b"}\n{}"
 """The value of a key of which only the revision matters."""
@@ -67,13 +69,22 @@ def decode(key: str, mod_revision: int, value: bytes) -> Record:
         raise _unreadable(key, mod_revision, value)
     rest = value[MARK_BYTES:end]
     header = NO_HEADER if rest == _PLAIN else _header(rest)
+    if header is None:
+        what = "has a header with parts that this server does not know"
+        raise UnreadableRecord(f"{key} at revision {mod_revision} {what}")
     return Record(key, mod_revision, int(position), value[end + 1 :], header)
 
 
 @lru_cache(maxsize=4096)
-def _header(rest: bytes) -> Header:
-    """Shared between records of equal charge and prices, which are many: decoded once, kept once."""
+def _header(rest: bytes) -> Header | None:
+    """Shared between records of equal charge and prices, which are many: decoded once, kept once.
+
+    None where a later release has stored more in it: whoever writes the record again would lose
+    that, and does not know what it means.
+    """
     fields = wire.decode(_NO_MARK + rest)
+    if not fields.keys() <= _FIELDS:
+        return None
     return Header(fields.get("charge"), fields.get("count"), fields.get("prices"))
 
 

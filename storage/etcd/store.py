@@ -1,26 +1,5 @@
-"""`storage.interface.Backend` on etcd: reads at one revision, ranges, and the events of a prefix.
+"""`storage.interface.Backend` on etcd: reads at one revision, ranges, and the events of a prefix."""
 
-A watch that is silent is checked, not trusted. Silence is right while nothing happens, and looks
-exactly like a watch that died in a proxy or on a member that is cut off. So after
-`progress_seconds` without a message:
-
-1. etcd is asked for its revision (linearizable). If the watch has delivered up to that revision,
-   all is well, and that is reported as progress.
-2. Otherwise either an event is on its way or another tenant of this etcd wrote. A fifth of the
-   interval is left for the first.
-3. Then a marker key under the prefix is written. A live watch must deliver this event; that it
-   came proves that every earlier one did, and its revision is progress. When it does not come
-   within another fifth of the interval, or cannot be written, the watch is cut.
-
-The marker is written only where somebody else's writes move the revision, so a server with an
-etcd of its own never writes it.
-
-A watch that starts at exactly the revision to which etcd was compacted is served without that
-revision's deletes (seen with 3.4.23 and 3.5.1) and without a word about it. So before anything of a
-watch is handed on, the revision before its start is read, which fails if it is compacted.
-"""
-
-import asyncio
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 
@@ -28,16 +7,15 @@ from apis.meta.keys import INTERNAL
 from apis.meta.transaction import Record, Snapshot, Unavailable
 from storage import versioner
 from storage.etcd import records, wire
-from storage.etcd.client import Client, FutureRevision, Stream, Unanswered
+from storage.etcd.client import Client
+from storage.etcd.refusals import FutureRevision, Unanswered
 from storage.etcd.shared import SharedAnswer
+from storage.etcd.watch import RawRevision, Watch
 from storage.interface import Expired, RawEvent, RawPage, TooLargeResourceVersion
 
 PROGRESS_KEY = INTERNAL + "progress"
 _PAGE_KEYS = 500
 """Most keys of one answer: some 1 MB of shoots, decoded without holding the event loop for long."""
-
-RawRevision = tuple[int, Sequence[wire.Message]]
-"""A revision and its events as etcd sends them; no events for progress."""
 
 
 class EtcdStore:
@@ -223,7 +201,7 @@ class EtcdStore:
         }
         body = wire.encode({"create_request": request})
         async with self.client.stream("/watch", body) as stream:
-            watch = _Watch(self, stream, after_revision, self._progress_seconds)
+            watch = Watch(self, stream, after_revision, self._progress_seconds)
             await watch.opened(known)
             while True:
                 for revision in await watch.next():
@@ -239,109 +217,3 @@ class EtcdStore:
             return self.note(await self.client.call("/kv/put", wire.encode(put)))
         except Unanswered as error:
             raise Unavailable(str(error)) from error
-
-
-class _Watch:
-    """One etcd watch of the prefix: how far it came, and whether its silence can be trusted."""
-
-    def __init__(
-        self, store: EtcdStore, stream: Stream, after_revision: int, progress_seconds: float
-    ) -> None:
-        self._store = store
-        self._stream = stream
-        self._after = self._last = after_revision
-        self._is_whole = after_revision <= 0
-        """Whether it is known that no compaction took events from the watch's start."""
-        self._patience_seconds = progress_seconds
-        self._grace_seconds = progress_seconds / 5
-        self._suspicious = False
-        self._owed = 0
-        """The marker's revision that has to come before the next silence ends."""
-
-    async def opened(self, known: str) -> None:
-        """Wait for etcd's confirmation. `known` is the cluster that `after_revision` belongs to.
-
-        Raises Expired where that revision means nothing to the etcd that answers.
-        """
-        try:
-            async with asyncio.timeout(self._patience_seconds):
-                message = await self._stream.next()
-        except TimeoutError as error:
-            self._stream.distrust()
-            raise Unavailable("etcd did not confirm the watch") from error
-        self._check(message)
-        newest = self._store.note(message)
-        if known and self._store.identity != known:
-            raise Expired(f"another etcd cluster answers: {self._store.identity}, not {known}")
-        if newest < self._last:
-            # Either this member lags, or the store was restored: a linearizable read tells.
-            newest = await self._store.current_revision()
-            if newest < self._last:
-                raise Expired(f"etcd is at revision {newest}, before {self._last}")
-
-    async def next(self) -> Sequence[RawRevision]:
-        """What came next: revisions with their events, or one without as progress; may be empty."""
-        quiet = not (self._suspicious or self._owed)
-        try:
-            async with asyncio.timeout(self._patience_seconds if quiet else self._grace_seconds):
-                message = await self._stream.next()
-        except TimeoutError:
-            return await self._doubt()
-        self._check(message)
-        self._suspicious = False
-        if not self._is_whole:
-            await self._store.check_not_compacted(self._after)
-            self._is_whole = True
-        revision = self._store.note(message)
-        events = message.get("events")
-        if not events:
-            return self._progress(revision)
-        revisions = _by_revision(events)
-        self._last = revisions[-1][0]
-        if self._last >= self._owed:
-            self._owed = 0
-        return revisions
-
-    def _progress(self, revision: int) -> Sequence[RawRevision]:
-        # etcd queues a watch's progress behind its events, and only once it has caught up.
-        if revision <= self._last:
-            return ()
-        self._last = revision
-        return ((revision, ()),)
-
-    async def _doubt(self) -> Sequence[RawRevision]:
-        """The watch was silent for too long. Raises Unavailable where it cannot be trusted."""
-        if self._owed:
-            self._stream.distrust()
-            raise Unavailable(f"the watch is silent at {self._last}, etcd is at {self._owed}")
-        newest = await self._store.current_revision()
-        if newest < self._last:
-            raise Expired(f"etcd is at revision {newest}, before {self._last}")
-        if newest == self._last:
-            self._suspicious = False
-            # Nothing to deliver, and so nothing that a compaction could have taken away.
-            return ((newest, ()),)
-        if self._suspicious:
-            self._suspicious = False
-            self._owed = await self._store.mark_progress()
-        else:
-            self._suspicious = True
-        return ()
-
-    def _check(self, message: wire.Message) -> None:
-        if not message.get("canceled"):
-            return
-        if "compact_revision" in message:
-            raise Expired(f"compacted at revision {message['compact_revision']}")
-        raise Unavailable(f"etcd cancelled the watch: {message.get('cancel_reason', 'no reason')}")
-
-
-def _by_revision(events: Sequence[wire.Message]) -> list[RawRevision]:
-    """A message's events, grouped: etcd never splits a revision between messages."""
-    grouped: list[tuple[int, list[wire.Message]]] = []
-    for event in events:
-        revision = wire.number(event["kv"], "mod_revision")
-        if not grouped or grouped[-1][0] != revision:
-            grouped.append((revision, []))
-        grouped[-1][1].append(event)
-    return list(grouped)

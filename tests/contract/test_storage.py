@@ -215,7 +215,7 @@ async def test_a_watch_tells_the_positions_that_the_commit_told(stack: Stack) ->
     _, events = (await events_until(stack, start, second.revision))[-1]
     assert [event.key for event in events] == order
     assert [event.position for event in events] == [0, 1, 2, 3, 4]
-    told = second.deleted | {k: r.resource_version for k, r in second.records.items()}
+    told = {k: r.resource_version for k, r in second.records.items()} | dict(second.deleted)
     assert {e.key: version(e.mod_revision, e.position) for e in events} == told
 
 

@@ -3,7 +3,7 @@
 import asyncio
 
 from apis.meta.keys import parse_object_key, resource_prefix
-from quotaapi.audit import open_backend
+from quotaapi.audit.sources import open_backend
 
 
 def charges(etcd_url: str, prefix: str = "/registry") -> dict[str, dict[str, str]]:

@@ -71,6 +71,9 @@ class Api:
     async def delete(self, kind: str, namespace: str, name: str) -> Answer:
         return await self.request("DELETE", f"namespaces/{namespace}/{PLURALS[kind]}/{name}")
 
+    async def delete_object(self, obj: Object) -> Answer:
+        return await self.request("DELETE", f"{path_of(obj)}/{obj['metadata']['name']}")
+
     async def update(self, obj: Object, *, dry_run: bool = False) -> Answer:
         params = {"dryRun": "All"} if dry_run else {}
         path = f"{path_of(obj)}/{obj['metadata']['name']}"

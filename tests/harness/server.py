@@ -1,5 +1,6 @@
 """A whole server in a process of its own, as operators run it."""
 
+import os
 import signal
 import ssl
 import subprocess
@@ -17,7 +18,7 @@ from tests.harness.ports import free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GROUP_PATH = "/apis/garden.sapcloud.io/v1beta1"
-READY_SECONDS = 30.0
+READY_SECONDS = 60.0
 STOP_SECONDS = 20.0
 
 
@@ -35,12 +36,15 @@ class ServerProcess:
         etcd_servers: str = "",
         tokens: Mapping[str, str] | None = None,
         arguments: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`tokens`: bearer token -> user name (a member of system:masters)."""
+        """`tokens`: bearer token -> user name (a member of system:masters).
+        `environment`: variables that the process gets besides the test's own."""
         self.data_dir = data_dir
         self.port = free_port()
         self.log_path = data_dir.with_name(data_dir.name + ".log")
         self._arguments = [*arguments]
+        self._environment = {**os.environ, **(environment or {})}
         if etcd_servers:
             self._arguments += ["--etcd-servers", etcd_servers]
         if tokens:
@@ -52,6 +56,9 @@ class ServerProcess:
             )
             token_file.chmod(0o600)
             self._arguments += ["--token-auth-file", str(token_file)]
+        if "--kubeconfig" not in self._arguments:
+            # Where the tests themselves run in a pod, its cluster is none of theirs.
+            self._arguments.append("--stand-alone")
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "ServerProcess":
@@ -97,7 +104,12 @@ class ServerProcess:
         ]
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                command,
+                cwd=ROOT,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
             )
 
     def wait_ready(self, seconds: float = READY_SECONDS) -> None:

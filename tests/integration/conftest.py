@@ -1,5 +1,6 @@
 """An etcd and a server per module; what a test made is gone before the next one."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from tests.etcd_process import EtcdProcess
-from tests.harness.api import PLURALS, Api
+from tests.harness.api import Api
 from tests.harness.etcd import running_etcd
 from tests.harness.server import ServerProcess
 
@@ -47,10 +48,7 @@ async def api(server: ServerProcess) -> AsyncIterator[Api]:
 
 async def empty(api: Api) -> None:
     for kind in EMPTYING_ORDER:
-        for obj in await api.items(kind):
-            metadata = obj["metadata"]
-            where = f"namespaces/{metadata['namespace']}/" if "namespace" in metadata else ""
-            await api.request("DELETE", f"{where}{PLURALS[kind]}/{metadata['name']}")
+        await asyncio.gather(*(api.delete_object(obj) for obj in await api.items(kind)))
 
 
 @pytest.fixture

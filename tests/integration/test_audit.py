@@ -3,6 +3,7 @@
 import base64
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +19,17 @@ QUOTA_KEY = "/registry/garden.sapcloud.io/quotas/garden-trial/quota"
 
 
 def audit(etcd_url: str, *arguments: str) -> tuple[int, str]:
+    return run("--etcd-servers", etcd_url, *arguments)
+
+
+def audit_data(directory: Path) -> tuple[int, str]:
+    return run("--data-dir", str(directory))
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    """The exit code, and all that was printed."""
     done = subprocess.run(
-        [sys.executable, "-m", "quotaapi", "audit", "--etcd-servers", etcd_url, *arguments],
+        [sys.executable, "-m", "quotaapi", "audit", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -112,15 +122,21 @@ def test_an_etcd_that_is_not_there_is_no_verdict() -> None:
     assert "Traceback" not in text
 
 
-def test_flags_that_are_missing_are_told() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "quotaapi", "audit"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+def test_the_data_of_an_embedded_etcd_is_audited_while_its_server_runs_and_afterwards(
+    tmp_path: Path,
+) -> None:
+    with ServerProcess(tmp_path / "data") as server:
+        quota = a_quota()
+        assert server.request("POST", path_of(quota), quota).status_code == 201
+        running = audit_data(tmp_path / "data")
+    afterwards = audit_data(tmp_path / "data")
 
-    assert done.returncode == 2
-    assert "--etcd-servers" in done.stderr
+    for code, text in (running, afterwards):
+        assert (code, "1 quotas" in text) == (0, True), text
+
+
+def test_a_directory_without_data_is_no_verdict(tmp_path: Path) -> None:
+    code, text = audit_data(tmp_path)
+
+    assert (code, "has no etcd's data" in text) == (2, True)
+    assert list(tmp_path.iterdir()) == []

@@ -1,10 +1,12 @@
 """Transactions and evidence that several of these tests need."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import aclosing
 
 from apis.meta.transaction import Put, Transaction
-from storage.etcd.store import EtcdStore, RawRevision
+from storage.etcd.store import EtcdStore
+from storage.etcd.watch import RawRevision
 
 
 def body(value: str = "x") -> bytes:
@@ -20,10 +22,17 @@ def update(key: str, revision: int, value: str = "y") -> Transaction:
     return Transaction({key: revision}, [Put(key, body(value))])
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    """Give others turns until `condition` holds."""
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110  # what is waited for is a counter, not an event
+            await asyncio.sleep(0.01)
+
+
 async def history(store: EtcdStore, after: int) -> list[RawRevision]:
     """All revisions under the prefix after `after` up to now, as etcd delivers them."""
     newest = await store.mark_progress()
-    seen = []
+    seen: list[RawRevision] = []
     async with asyncio.timeout(10), aclosing(store.raw_events(after)) as revisions:
         async for revision in revisions:
             if revision[0] >= newest:

@@ -9,7 +9,8 @@ import pytest
 
 from apis.meta.transaction import TooLarge, Unavailable
 from storage.etcd import wire
-from storage.etcd.client import Client, Unanswered, tls_context
+from storage.etcd.client import Client, tls_context
+from storage.etcd.refusals import Unanswered
 from storage.interface import Expired
 from tests.contract.stacks import etcd_stack
 from tests.etcd_process import BINARIES, EtcdProcess
@@ -220,7 +221,9 @@ def make_certificates(directory: Path) -> None:
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
     openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=ca")
     for name in ("server", "client"):
-        openssl("req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}")
+        openssl(
+            "req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}"
+        )
         openssl(
             *("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.crt", "-CAkey", "ca.key"),
             *("-CAcreateserial", "-out", f"{name}.crt", "-extfile", "ext"),

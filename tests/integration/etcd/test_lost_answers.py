@@ -15,7 +15,7 @@ from apis.meta.transaction import (
 )
 from tests.contract.stacks import EtcdStack, etcd_stack
 from tests.etcd_process import EtcdProcess
-from tests.integration.etcd.helpers import body, create, history, update
+from tests.integration.etcd.helpers import body, create, history, until, update
 from tests.tcp_proxy import tcp_proxy
 
 pytestmark = pytest.mark.integration
@@ -216,8 +216,7 @@ async def test_an_etcd_that_stays_away_after_a_sending_leaves_the_outcome_unknow
         await stack.commits.commit(create("warm"))
         proxy.stall()
         sent = asyncio.ensure_future(stack.commits.commit(create("a")))
-        while not stack.commits.statistics().retries:
-            await asyncio.sleep(0.01)
+        await until(lambda: stack.commits.statistics().retries > 0)
         behind = asyncio.ensure_future(stack.commits.commit(create("b")))
         with pytest.raises(OutcomeUnknown):
             await sent
@@ -245,8 +244,7 @@ async def test_who_waits_behind_a_stuck_write_for_too_long_was_never_sent(
         await stack.commits.commit(create("warm"))
         proxy.stall()
         sent = asyncio.ensure_future(stack.commits.commit(create("a")))
-        while not stack.commits.statistics().retries:
-            await asyncio.sleep(0.01)
+        await until(lambda: stack.commits.statistics().retries > 0)
         now[0] += 5
         behind = asyncio.ensure_future(stack.commits.commit(create("b")))
         await asyncio.sleep(0)
@@ -294,9 +292,8 @@ async def test_an_etcd_killed_in_the_middle_of_a_burst_leaves_every_outcome_true
             for _ in range(20):
                 tasks.create_task(client())
             for _ in range(3):
-                before = stack.commits.statistics().committed
-                while stack.commits.statistics().committed < before + 200:
-                    await asyncio.sleep(0.01)
+                enough = stack.commits.statistics().committed + 200
+                await until(lambda enough=enough: stack.commits.statistics().committed >= enough)  # type: ignore[misc]
                 own_etcd.kill()
                 own_etcd.launch()
                 await asyncio.to_thread(own_etcd.wait_until_healthy)
@@ -317,12 +314,10 @@ async def test_a_paused_etcd_delays_a_write_and_applies_it_once(own_etcd: EtcdPr
         start = (await stack.commits.commit(create("warm"))).revision
         own_etcd.pause()
         writing = asyncio.ensure_future(stack.commits.commit(create("a")))
-        while stack.commits.statistics().retries < 2:
-            await asyncio.sleep(0.01)
+        await until(lambda: stack.commits.statistics().retries >= 2)
         own_etcd.resume()
         committed = await writing
         assert [r for r, _ in await history(stack.store, start)] == [committed.revision]
-
 
 
 async def test_a_full_database_refuses_the_write_and_says_so(

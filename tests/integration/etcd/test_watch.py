@@ -6,7 +6,9 @@ from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
-from apis.meta.transaction import Delete, Put, Transaction, Unavailable
+from apis.meta.transaction import Delete, Put, Record, Transaction, Unavailable
+from storage.etcd import wire
+from storage.etcd.records import UnreadableRecord
 from storage.etcd.store import PROGRESS_KEY, EtcdStore
 from storage.interface import Expired, RawEvent
 from tests.contract.stacks import etcd_stack
@@ -23,6 +25,12 @@ Batch = tuple[int, Sequence[RawEvent]]
 async def watching(store: EtcdStore, after: int) -> AsyncIterator[AsyncIterator[Batch]]:
     async with asyncio.timeout(20), aclosing(store.events(after)) as events:
         yield aiter(events)
+
+
+async def read_on(events: AsyncIterator[Batch]) -> None:
+    """Until it ends."""
+    async for _ in events:
+        pass
 
 
 async def test_an_idle_watch_reports_progress_to_the_current_revision(
@@ -73,8 +81,7 @@ async def test_a_watch_that_stalls_is_cut_and_resumes_without_loss(
             proxy.stall()
             written = await writer.commits.commit(create("a"))
             with pytest.raises(Unavailable):
-                while True:
-                    await anext(events)
+                await read_on(events)
         proxy.flow()
         async with watching(stack.store, start) as events:
             revision, [event] = await anext(events)
@@ -87,7 +94,9 @@ async def test_a_watch_that_alone_is_stuck_is_found_out(
     """Its connection stalls, while requests on others are answered."""
     async with (
         tcp_proxy(etcd_process.port) as proxy,
-        etcd_stack(proxy.endpoint, etcd_process.endpoint, prefix=prefix, progress_seconds=0.2) as stack,
+        etcd_stack(
+            proxy.endpoint, etcd_process.endpoint, prefix=prefix, progress_seconds=0.2
+        ) as stack,
         etcd_stack(etcd_process.endpoint, prefix=prefix) as writer,
     ):
         start = await writer.store.current_revision()
@@ -96,8 +105,7 @@ async def test_a_watch_that_alone_is_stuck_is_found_out(
             proxy.stall()
             await writer.commits.commit(create("a"))
             with pytest.raises(Unavailable, match="silent"):
-                while True:
-                    await anext(events)
+                await read_on(events)
 
 
 async def test_a_watch_that_breaks_says_so(etcd_process: EtcdProcess, prefix: str) -> None:
@@ -136,7 +144,7 @@ async def test_many_revisions_in_one_message_come_one_by_one(
             committed = await stack.commits.commit(update("a", revision, str(number)))
             revision = committed.revision
             told.append((revision, committed.records["a"]))
-        seen = []
+        seen: list[tuple[int, Record | None]] = []
         async with watching(stack.store, start) as events:
             while len(seen) < 50:
                 at, [event] = await anext(events)
@@ -151,10 +159,8 @@ async def test_a_watch_open_during_a_compaction_goes_on(own_etcd: EtcdProcess) -
             assert (await anext(events))[0] == first.revision
             second = await stack.commits.commit(update("a", first.revision))
             await stack.store.compact(second.revision)
-            third = await stack.commits.commit(
-                Transaction({"a": second.revision}, [Delete("a")])
-            )
-            seen = []
+            third = await stack.commits.commit(Transaction({"a": second.revision}, [Delete("a")]))
+            seen: list[int] = []
             while not seen or seen[-1] < third.revision:
                 seen.append((await anext(events))[0])
         assert seen[0] == second.revision
@@ -201,8 +207,7 @@ async def test_a_watch_moves_to_another_endpoint_and_loses_nothing(
             await one.refuse()
             committed = await stack.commits.commit(create("a"))
             with pytest.raises(Unavailable):
-                while True:
-                    await anext(events)
+                await read_on(events)
         async with watching(stack.store, start) as events:
             revision, [event] = await anext(events)
         assert (revision, event.key) == (committed.revision, "a")
@@ -211,9 +216,6 @@ async def test_a_watch_moves_to_another_endpoint_and_loses_nothing(
 async def test_a_value_of_an_unknown_format_is_refused_by_name(
     etcd_process: EtcdProcess, prefix: str
 ) -> None:
-    from storage.etcd import wire
-    from storage.etcd.records import UnreadableRecord
-
     async with etcd_stack(etcd_process.endpoint, prefix=prefix) as stack:
         value = b'{"v":2,"p":"000","t":"0123456789abcdef"}\n{}'
         put = b'{"key":"%b","value":"%b"}' % (
@@ -221,7 +223,7 @@ async def test_a_value_of_an_unknown_format_is_refused_by_name(
             wire.b64(value),
         )
         await stack.client.call("/kv/put", put)
-        with pytest.raises(UnreadableRecord, match="a at revision .* format 2"):
+        with pytest.raises(UnreadableRecord, match=r"a at revision .* format 2"):
             await stack.store.read(["a"])
 
 

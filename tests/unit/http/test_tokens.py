@@ -1,6 +1,7 @@
 """The token file."""
 
 import pytest
+from multidict import CIMultiDict
 
 from apis.meta.errors import StatusError
 from apis.meta.request import UserInfo
@@ -9,9 +10,10 @@ from quotaapi.auth.tokens import TokenAuthenticator, TokenFileError
 
 class Bearer:
     subject = None
+    proxy = None
 
     def __init__(self, header: str) -> None:
-        self.headers = {"Authorization": header} if header else {}
+        self.headers = CIMultiDict({"Authorization": header} if header else {})
 
 
 def authenticator(tmp_path, text: str) -> TokenAuthenticator:

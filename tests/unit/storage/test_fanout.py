@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from storage.cache.fanout import Fanout
+from storage.cache.fanout import HAND_OUT_EVENTS, Fanout
 from storage.cache.watch_cache import WatchCache
 from storage.interface import Expired, Facts, RawEvent, SlowWatcher
 from tests.storage_kit import EXTRACTS, QUOTAS, SHOOTS, put_event, removal, shoot_key, versions
@@ -109,6 +109,18 @@ async def test_a_backlog_does_not_count_against_the_queue() -> None:
     watcher = fed.fanout.join(SHOOTS, 1999, None)
     fed.revision(8, [put_event(A, 8)])
     assert versions(await watcher.next(1)) == [number * 1000 for number in range(2, 9)]
+
+
+async def test_a_large_backlog_is_handed_out_in_pieces() -> None:
+    fed = Fed()
+    for revision in range(2, 2 + HAND_OUT_EVENTS + 10):
+        fed.revision(revision, [put_event(A, revision)])
+    watcher = fed.fanout.join(SHOOTS, 1999, None)
+    first = await watcher.next(1)
+    assert len(first) == HAND_OUT_EVENTS
+    assert watcher.progress == first[-1].resource_version
+    assert len(await watcher.next(1)) == 10
+    assert watcher.progress == fed.cache.version
 
 
 async def test_a_version_older_than_the_window_has_expired() -> None:

@@ -137,6 +137,27 @@ async def test_exact_lists_what_was_at_that_version() -> None:
         assert page.resource_version == 4_999
 
 
+async def test_exact_in_the_future_is_too_large() -> None:
+    backend = await _filled()
+    async with running(backend, backend.commit) as stack:
+        with pytest.raises(TooLargeResourceVersion) as error:
+            await stack.reader.list(SHOOTS, ListOptions(resource_version=9_000, match="Exact"))
+        assert (error.value.requested, error.value.current) == (9_000, 6_999)
+
+
+async def test_a_continue_token_of_another_history_has_expired() -> None:
+    backend = await _filled()
+    async with running(backend, backend.commit) as stack:
+        page = await stack.reader.list(SHOOTS, ListOptions(limit=2))
+        await backend.commit(creating(shoot_key("new")))
+        assert await stack.reader.get(shoot_key("new")) is not None
+        await backend.restore(4)
+        with pytest.raises(Expired, match="continue parameter is too old"):
+            await stack.reader.list(
+                SHOOTS, ListOptions(limit=2, continue_token=page.continue_token)
+            )
+
+
 async def test_exact_below_the_compaction_has_expired() -> None:
     backend = await _filled()
     async with running(backend, backend.commit) as stack:

@@ -7,6 +7,7 @@ import pytest
 from apis.meta.transaction import Snapshot, Unavailable
 from storage.cache.reflector import Pace, State
 from storage.interface import Expired, ListOptions
+from storage.stack import Limits
 from tests.fakes.memory_backend import MemoryBackend
 from tests.storage_kit import (
     SHOOTS,
@@ -76,14 +77,14 @@ async def test_a_look_back_goes_no_further_than_the_compaction() -> None:
                 pass
 
 
-async def test_catching_up_ends_where_other_tenants_made_the_last_revisions() -> None:
+async def test_catching_up_is_given_up_where_other_tenants_made_the_last_revisions() -> None:
     backend = MemoryBackend()
     await backend.commit(creating(KEY))
     await backend.move_on(5)
     pace = Pace(settle_seconds=0.01, first_delay_seconds=0.001)
     async with running(backend, backend.commit, pace=pace) as stack:
         assert stack.cache.record(KEY) is not None
-        assert stack.cache.revision == 2
+        assert stack.cache.revision == 7
 
 
 async def test_an_unreadable_value_keeps_the_cache_from_serving() -> None:
@@ -167,6 +168,21 @@ async def test_a_silent_stream_is_replaced() -> None:
             await backend.commit(creating(KEY))
             assert versions(await watch.next(5)) == [2000]
         assert stack.reflector.loads == 1
+
+
+async def test_a_burst_that_arrives_at_once_overflows_no_watcher_that_keeps_reading() -> None:
+    backend = MemoryBackend()
+    limits = Limits(queue_events=500)
+    async with (
+        running(backend, backend.commit, limits=limits) as stack,
+        stack.reader.watch(SHOOTS, 0, None) as watch,
+    ):
+        await backend.commit(creating(KEY))
+        assert len(await take(watch, 1)) == 1
+        for number in range(20):
+            backend.write(creating(*(shoot_key(f"{number}-{n}") for n in range(100))))
+        await backend.report_progress()
+        assert len(await take(watch, 2_000)) == 2_000
 
 
 async def test_progress_without_events_moves_the_cache_on() -> None:

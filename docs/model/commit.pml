@@ -1,0 +1,348 @@
+/* Group commit: from transactions to outcomes, over a network that loses, delays and reorders.
+ *
+ *   Sender    storage/etcd/group_commit.py `run`, storage/etcd/attempt.py, storage/etcd/merging.py `split`
+ *   shut      storage/etcd/fence.py
+ *   Etcd      takes sendings in any order; guards and writes are one step; its answer may be lost
+ *   Other     another replica, always well informed: creates, overwrites and removes the same keys
+ *
+ * Two transactions. Each writes one key of its own: creates it (guarded as absent, the put carries
+ * the group's id) or removes it (guarded at its revision; a delete carries no id).
+ */
+
+#ifndef SENDINGS
+#define SENDINGS 3  /* in all */
+#endif
+#ifndef EDITS
+#define EDITS 2     /* of the other replica */
+#endif
+#ifndef STRAYS
+#define STRAYS 1    /* raisings of the fence whose answer is lost, or that come late */
+#endif
+
+#define MAXREV (4 + 2 * SENDINGS + EDITS + STRAYS + SENDINGS)
+#define BOTH 3
+#define BIT(m) (1 << (m))
+/* an answer */
+#define OPEN 0
+#define SUCCESS 1
+#define FAILURE 2   /* Unavailable, "nothing was written" */
+#define MOVED 3     /* Conflict */
+#define UNKNOWN 4   /* OutcomeUnknown */
+
+/* etcd, and its history: by which group a revision was made, and the keys of one that only removed */
+byte rev = 2;
+byte key_mod[2];
+byte key_id[2];
+byte fence;
+byte made_by[MAXREV];
+byte removed[MAXREV];
+
+/* the transactions */
+bit removes[2];
+byte guard[2];
+bit mutual;          /* each guards the other's key, too: a binding's removal and a shoot's create */
+byte answer[2];
+byte applied[2];     /* ghost */
+bit gone[2];         /* ghost: the other replica removed the key */
+byte left = BOTH;
+
+/* sendings: 0 none, 1 in the network, 2 gone */
+byte net[SENDINGS];
+byte net_id[SENDINGS];
+byte net_group[SENDINGS];
+byte net_fence[SENDINGS];
+byte sent;
+byte waiting_for;    /* 1 + sending */
+
+/* the answer that the sender got */
+byte got;            /* 0 none, 1 compares failed, 2 succeeded */
+byte got_mod[2];
+bit got_mine[2];
+byte got_fence;
+
+byte edits = EDITS;
+byte strays = STRAYS;
+byte pending_fences;
+
+/* The properties. spin names the one that is violated; CHECK selects one, by its number. */
+#ifndef CHECK
+#define CHECK 0
+#endif
+#define HOLDS(number, property) assert(property || (CHECK && CHECK != number))
+hidden byte applied_at_most_once;
+hidden byte success_was_applied;
+hidden byte failure_is_never_applied;
+hidden byte promise_3_conflict_is_others_doing;
+hidden byte merged_is_as_alone;
+hidden byte m, n, holds, value;
+
+inline guards_hold(group, fence_revision) {
+	holds = true;
+#ifndef NO_FENCE_COMPARE
+	holds = fence == fence_revision;
+#endif
+	for (m : 0 .. 1) {
+		holds = holds && (!(group & BIT(m)) || (key_mod[m] == guard[m] && (!mutual || key_mod[1 - m] == guard[1 - m])))
+	}
+}
+
+inline apply(group, id) {
+	rev++;
+	assert(rev < MAXREV);
+	merged_is_as_alone = !(mutual && group == BOTH);
+	HOLDS(5, merged_is_as_alone);
+	removed[rev] = group;
+	made_by[rev] = 0;
+	for (m : 0 .. 1) {
+		if
+		:: group & BIT(m) ->
+			key_mod[m] = (removes[m] -> 0 : rev);
+			key_id[m] = (removes[m] -> 0 : id);
+			if
+			:: !removes[m] -> removed[rev] = 0; made_by[rev] = id
+			:: else
+			fi;
+			applied[m]++;
+			applied_at_most_once = applied[m] <= 1;
+			HOLDS(1, applied_at_most_once);
+			failure_is_never_applied = answer[m] != FAILURE && answer[m] != MOVED;
+			HOLDS(3, failure_is_never_applied)
+		:: else
+		fi
+	}
+}
+
+inline tell(group, what) {
+	for (m : 0 .. 1) {
+		if
+		:: group & BIT(m) ->
+			answer[m] = what;
+			/* Whose removal was it, if two replicas remove the same? Both may say so. */
+			success_was_applied = what != SUCCESS || applied[m] == 1 || (removes[m] && gone[m]);
+			HOLDS(2, success_was_applied);
+			failure_is_never_applied = (what != FAILURE && what != MOVED) || applied[m] == 0;
+			HOLDS(3, failure_is_never_applied);
+			promise_3_conflict_is_others_doing = what != MOVED || edits < EDITS || applied[1 - m];
+			HOLDS(4, promise_3_conflict_is_others_doing)
+		:: else
+		fi
+	}
+}
+
+active proctype Etcd() {
+	byte s;
+end_etcd:
+	do
+	:: atomic { net[0] == 1 -> s = 0; goto arrived }
+#if SENDINGS > 1
+	:: atomic { net[1] == 1 -> s = 1; goto arrived }
+#endif
+#if SENDINGS > 2
+	:: atomic { net[2] == 1 -> s = 2; goto arrived }
+#endif
+#if SENDINGS > 3
+	:: atomic { net[3] == 1 -> s = 3; goto arrived }
+#endif
+	:: atomic { pending_fences > 0 -> pending_fences--; rev++; fence = rev }
+	:: atomic { false ->
+arrived:
+		net[s] = 2;
+		if
+		:: true -> /* lost on the way */
+			skip
+		:: true ->
+			guards_hold(net_group[s], net_fence[s]);
+			if
+			:: holds -> apply(net_group[s], net_id[s])
+			:: else
+			fi;
+			if
+			:: waiting_for == s + 1 ->
+				got = 1 + holds;
+				got_fence = fence;
+				for (m : 0 .. 1) {
+					got_mod[m] = key_mod[m];
+					got_mine[m] = key_mod[m] && key_id[m] == net_id[s]
+				}
+			:: true /* the answer is lost */
+			fi
+		fi;
+		net_id[s] = 0; net_group[s] = 0; net_fence[s] = 0; s = 0 }
+	od
+}
+
+active proctype Other() {
+end_other:
+	do
+	:: atomic { edits > 0 ->
+		edits--;
+		if
+		:: m = 0
+		:: m = 1
+		fi;
+		rev++;
+		assert(rev < MAXREV);
+		if
+		:: key_mod[m] -> key_mod[m] = 0; key_id[m] = 0; removed[rev] = BIT(m); gone[m] = 1
+		:: true -> key_mod[m] = rev; key_id[m] = 0
+		fi }
+	od
+}
+
+/* attempt.py `_is_mine`: a put carries the id; a revision of exactly these removals can only be that
+ * of a group that only removes */
+#ifdef HISTORY_BY_KEYS
+#define ONLY_REMOVES(group) true
+#else
+#define ONLY_REMOVES(group) ((removes[0] || !(group & 1)) && (removes[1] || !(group & 2)))
+#endif
+
+active proctype Sender() {
+	byte group, id, known, fence_seen, seen = 2;
+	bit uncertain;
+
+	atomic {
+		if
+		:: removes[0] = 0
+		:: removes[0] = 1; key_mod[0] = 1; guard[0] = 1
+		fi;
+		if
+		:: removes[1] = 0
+		:: removes[1] = 1; key_mod[1] = 2; guard[1] = 2
+		fi;
+		if
+		:: mutual = 0
+		:: mutual = 1
+		fi
+	};
+
+next:
+	atomic {
+		group = 0; uncertain = 0; known = 0;
+		if
+		:: left == 0 -> goto done
+		:: left & 1 -> group = 1
+		:: left & 2 -> group = 2
+#ifdef MERGE_DISTURBED
+		:: left == BOTH -> group = BOTH
+#else
+		:: left == BOTH && !mutual -> group = BOTH /* merging.py `is_disturbed_by` */
+#endif
+		fi;
+		left = left & (BOTH - group);
+		id++;
+		known = seen /* attempt.py `_known_revision` */
+	};
+
+send:
+	atomic {
+		got = 0;
+		if
+		:: sent < SENDINGS ->
+			net[sent] = 1; net_id[sent] = id; net_group[sent] = group; net_fence[sent] = fence_seen;
+			sent++;
+			waiting_for = sent
+		:: true -> goto give_up
+		fi
+	};
+
+	if
+	:: atomic { got -> waiting_for = 0; goto judge }
+	/* attempt_seconds are over, or the connection broke */
+	:: atomic { waiting_for -> waiting_for = 0; got = 0; uncertain = 1 }
+	fi;
+#if defined(RESEND_UNFENCED) || defined(BLIND_RETRY) || defined(NO_HISTORY)
+	/* the identical bytes once more */
+	goto send;
+#else
+	goto shut;
+#endif
+
+judge:
+	atomic {
+		seen = rev;
+		if
+		:: got == 2 -> tell(group, SUCCESS); goto next
+		:: else -> fence_seen = got_fence
+		fi;
+#ifndef BLIND_RETRY
+		if
+		:: uncertain && ((group & 1 && got_mine[0]) || (group & 2 && got_mine[1])) ->
+			tell(group, SUCCESS); goto next
+		:: uncertain -> goto shut
+		:: else
+		fi;
+#endif
+		goto route
+	};
+
+shut:
+#ifdef NO_HISTORY
+	goto route;
+#endif
+#ifndef NO_FENCE
+	if
+	:: atomic { rev++; fence = rev; fence_seen = rev }
+	:: atomic { strays > 0 -> strays--; rev++; fence = rev; goto shut }
+	:: atomic { strays > 0 -> strays--; pending_fences++; goto shut }
+	:: goto give_up
+	fi;
+#endif
+	/* attempt.py `_find_in_history`: the events up to the fence */
+	atomic {
+		value = 0;
+#ifdef NO_FENCE
+		for (n : known + 1 .. rev) {
+#else
+		for (n : known + 1 .. fence_seen) {
+#endif
+			value = value || made_by[n] == id || (removed[n] == group && ONLY_REMOVES(group))
+		};
+		seen = rev;
+		uncertain = 0;
+		if
+		:: value -> tell(group, SUCCESS); goto next
+		:: else
+		fi;
+#ifndef RESEND_UNFENCED
+		/* It was not applied and cannot be any more: it goes as if for the first time. */
+		left = left | group;
+		goto next
+#endif
+	};
+
+route:
+	/* Who guards a key that moved is told so; the others go again. */
+	atomic {
+		value = 0;
+		for (m : 0 .. 1) {
+			if
+			:: group & BIT(m) && (got_mod[m] != guard[m] || (mutual && got_mod[1 - m] != guard[1 - m])) ->
+				value = value | BIT(m)
+			:: else
+			fi
+		};
+		left = left | (group & (BOTH - value));
+		tell(value, MOVED);
+		goto next
+	};
+
+give_up:
+	/* the deadline */
+	atomic {
+		tell(group, (uncertain -> UNKNOWN : FAILURE));
+		if
+		:: left & 1 -> tell(1, FAILURE)
+		:: else
+		fi;
+		if
+		:: left & 2 -> tell(2, FAILURE)
+		:: else
+		fi;
+		left = 0
+	};
+
+done:
+	group = 0; known = 0; id = 0; fence_seen = 0; seen = 0; uncertain = 0;
+	assert(answer[0] && answer[1])
+}

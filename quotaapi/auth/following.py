@@ -1,0 +1,79 @@
+"""List, then watch from there, for ever: how what the cluster holds is kept up with."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from typing import Any, Final, Protocol
+
+from quotaapi.auth.kube import METADATA_LIST, METADATA_ONLY, KubeClient, KubeUnavailable
+
+_log = logging.getLogger(__name__)
+
+WATCH_SECONDS: Final = 300
+PAUSE_SECONDS: Final = 1.0
+"""Between attempts; and after a watch that ended at once, which would otherwise be a busy loop."""
+
+Object = Mapping[str, Any]
+
+
+class Follower(Protocol):
+    """Is told everything there is, then every change. Synchronous: a state is seen whole."""
+
+    def replace(self, items: list[Object]) -> None: ...
+    def put(self, item: Object) -> None: ...
+    def remove(self, item: Object) -> None: ...
+    def lost(self, why: str) -> None:
+        """Neither list nor watch works for now; the state is as old as the last call."""
+        ...
+
+
+async def follow(
+    client: KubeClient,
+    path: str,
+    follower: Follower,
+    *,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    watch_seconds: int = WATCH_SECONDS,
+) -> None:
+    """Metadata only. Runs until it is cancelled."""
+    version = ""
+    while True:
+        try:
+            if not version:
+                version = await _list(client, path, follower)
+            version = await _watch(client, path, follower, version, watch_seconds)
+        except KubeUnavailable as error:
+            follower.lost(str(error))
+            _log.warning("%s cannot be followed for now: %s", path, error)
+            version = ""
+        await sleep(PAUSE_SECONDS)
+
+
+async def _list(client: KubeClient, path: str, follower: Follower) -> str:
+    answer = await client.request("GET", path, accept=f"{METADATA_LIST},application/json")
+    if not answer.ok:
+        raise KubeUnavailable(answer.message)
+    follower.replace(list(answer.body.get("items") or ()))
+    version: str = answer.body.get("metadata", {}).get("resourceVersion", "")
+    return version
+
+
+async def _watch(
+    client: KubeClient, path: str, follower: Follower, version: str, seconds: int
+) -> str:
+    """The version to go on from; empty: list again, that version is gone."""
+    query = {"resourceVersion": version, "allowWatchBookmarks": "true"}
+    accept = f"{METADATA_ONLY},application/json"
+    events = client.watch(path, query=query, accept=accept, seconds=seconds)
+    async with aclosing(events):
+        async for event in events:
+            kind, item = event.get("type"), event["object"]
+            if kind == "ERROR":
+                return ""
+            if kind in ("ADDED", "MODIFIED"):
+                follower.put(item)
+            elif kind == "DELETED":
+                follower.remove(item)
+            version = item.get("metadata", {}).get("resourceVersion", version)
+    return version

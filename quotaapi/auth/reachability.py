@@ -1,0 +1,61 @@
+"""Whether kube-apiserver answers: learned from every call, and told to /readyz."""
+
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final
+
+from apis.meta import errors
+from quotaapi.auth.kube import Answer, KubeClient, KubeUnavailable
+
+TOLERATED_FAILURES: Final = 2
+"""So many calls in a row may fail before the server says that it is not ready: one may be lost."""
+
+RETRY_SECONDS: Final = 1
+
+
+class Reachability:
+    def __init__(self) -> None:
+        self._failures = 0
+        self._why = "it has not answered yet"
+        self._answered = False
+
+    def check(self) -> str:
+        if self._answered and self._failures < TOLERATED_FAILURES:
+            return ""
+        return f"kube-apiserver: {self._why}"
+
+    def answered(self) -> None:
+        self._answered, self._failures = True, 0
+
+    def failed(self, why: str) -> None:
+        self._failures += 1
+        self._why = why
+
+
+class Asker:
+    """Asks kube-apiserver, and raises 503 where nobody answers: nothing is decided by guess."""
+
+    def __init__(self, client: KubeClient, reachability: Reachability) -> None:
+        self._client = client
+        self._reachability = reachability
+
+    async def get(self, path: str, *, accept: str = "application/json") -> Answer:
+        return await self._told(self._client.request("GET", path, accept=accept))
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> Answer:
+        return await self._told(self._client.request("POST", path, body))
+
+    async def _told(self, request: Coroutine[Any, Any, Answer]) -> Answer:
+        try:
+            answer = await request
+        except KubeUnavailable as error:
+            self._reachability.failed(str(error))
+            raise unavailable() from error
+        self._reachability.answered()
+        return answer
+
+
+def unavailable() -> errors.StatusError:
+    """The reason is the log's and /readyz's: it may name hosts."""
+    return errors.service_unavailable(
+        "kube-apiserver, which decides this, cannot be asked for now", RETRY_SECONDS
+    )

@@ -1,0 +1,139 @@
+"""Recounts every ledger from the shoots and bindings, and mends what is wrong.
+
+Nothing should ever be: every write carries its ledgers with it. So a difference is *drift*, which is
+counted and logged as an error: somebody has written past the server, or there is a fault in it.
+
+A round reads everything at one revision, page by page, so that others are served in between; what it
+keeps are the ledgers and a sum per binding. `admission.quota.recount` says what is compared and why
+the repairs are safe. A ledger that was written between the recount and its repair is left alone,
+and counted anew a moment later.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Final
+
+from admission.interface import Mandate
+from admission.quota.evaluator import Evaluator
+from admission.quota.recount import Finding, Recount, RecountChange
+from admission.quota.usage import encode
+from apis.meta.errors import StatusError
+from apis.meta.keys import GROUP, LEDGERS
+from apis.meta.transaction import Committed, TransactionError
+from storage.interface import Backend, StorageError
+
+_log = logging.getLogger(__name__)
+
+INTERVAL_SECONDS: Final = 300.0
+PAGE_KEYS: Final = 100
+"""Read, decoded and counted in one go: some five milliseconds."""
+BREATH: Final = 100
+"""Ledgers compared in one go."""
+PASSES: Final = 5
+"""Recounts in one round, while something is left to mend."""
+
+_FAILURES = (StatusError, TransactionError, StorageError)
+_UNKNOWN = (ValueError, LookupError)
+"""What a newer release has stored and this one cannot account for: it is left to that one."""
+
+Carry = Callable[[Coroutine[Any, Any, Committed | None]], Awaitable[Committed | None]]
+"""Carries a write out in a task that nothing cancels half-way."""
+
+
+class Resync:
+    """A duty of the leader's. `drift` counts ledgers that were found wrong since the start,
+    `repaired` those of them that were mended."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        evaluator: Evaluator,
+        *,
+        mandate: Callable[[], Mandate],
+        carry_out: Carry,
+        interval_seconds: float = INTERVAL_SECONDS,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._backend = backend
+        self._evaluator = evaluator
+        self._mandate = mandate
+        self._carry_out = carry_out
+        self._interval_seconds = interval_seconds
+        self._sleep = sleep
+        self.drift = 0
+        self.repaired = 0
+        self.rounds = 0
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self.round()
+            except (*_FAILURES, *_UNKNOWN) as error:
+                _log.warning("the recount is put off: %s", error)
+            await self._sleep(self._interval_seconds)
+
+    async def round(self) -> bool:
+        """Whether everything is right at the end. Raises StatusError, TransactionError, StorageError."""
+        told: set[str] = set()
+        for _ in range(PASSES):
+            findings = await self._recount()
+            self._tell(findings, told)
+            if not findings:
+                self.rounds += 1
+                return True
+            for finding in findings:
+                await self._mend(finding)
+        self.rounds += 1
+        return False
+
+    async def _recount(self) -> Sequence[Finding]:
+        recount = Recount(self._evaluator.views)
+        revision = await self._backend.current_revision()
+        for prefix in (LEDGERS, f"{GROUP}/"):
+            start_after, more = "", True
+            while more:
+                page = await self._backend.range(
+                    prefix, start_after=start_after, limit=PAGE_KEYS, revision=revision
+                )
+                recount.add(page.records)
+                more = page.more and bool(page.records)
+                start_after = page.records[-1].key if page.records else ""
+                await asyncio.sleep(0)
+        found: list[Finding] = []
+        for number, finding in enumerate(recount.findings(), 1):
+            if finding is not None:
+                found.append(finding)
+            if number % BREATH == 0:
+                await asyncio.sleep(0)
+        return found
+
+    def _tell(self, findings: Sequence[Finding], told: set[str]) -> None:
+        """Each ledger is drift once in a round, however often it is counted."""
+        for finding in findings:
+            if finding.drift and finding.key not in told:
+                told.add(finding.key)
+                self.drift += 1
+                _log.error(
+                    "drift: %s holds %s, and ought to hold %d objects and %s",
+                    finding.key, finding.found, finding.count, encode(finding.used),
+                )  # fmt: skip
+
+    async def _mend(self, finding: Finding) -> None:
+        change = RecountChange(finding)
+        try:
+            committed = await self._carry_out(
+                self._evaluator.carry_out(change, seen=None, mandate=self._mandate())
+            )
+        except ValueError as error:
+            # The books refuse what cannot be: it has been told, and nothing else depends on it.
+            _log.error("%s cannot be mended: %s", finding.key, error)
+            return
+        if committed is None:
+            _log.info("%s was written since it was counted, and is counted again", finding.key)
+            return
+        self.repaired += finding.drift
+        _log.log(
+            logging.WARNING if finding.drift else logging.DEBUG,
+            "%s %s is mended", finding.kind.name.lower(), finding.key,
+        )  # fmt: skip

@@ -1,0 +1,58 @@
+"""Who signed a certificate. TLS verifies against the union of all authorities; which of them it was
+decides what a certificate is good for, and is found out here.
+
+The second door to `cryptography`, beside `tls`, which makes certificates.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.x509.verification import (
+    Criticality,
+    ExtensionPolicy,
+    PolicyBuilder,
+    Store,
+    VerificationError,
+)
+
+# The web's profile demands alternative names and key identifiers, which the certificates of
+# clusters mostly lack. Validity, signatures, path lengths and name constraints are checked all
+# the same; that a leaf may be a client's, TLS has checked.
+_ANY_LEAF = ExtensionPolicy.permit_all()
+_ANY_AUTHORITY = ExtensionPolicy.permit_all().require_present(
+    x509.BasicConstraints, Criticality.AGNOSTIC, None
+)
+
+
+class Authorities:
+    """A bundle of certificate authorities; empty: nobody is vouched for."""
+
+    def __init__(self, pem: bytes = b"") -> None:
+        """Raises ValueError for what is no bundle of certificates."""
+        certificates = x509.load_pem_x509_certificates(pem) if pem.strip() else []
+        self.pem = pem
+        self.der = b"".join(c.public_bytes(serialization.Encoding.DER) for c in certificates)
+        self._store = Store(certificates) if certificates else None
+
+    def vouch_until(self, chain: Sequence[bytes], now: datetime) -> datetime | None:
+        """Until when a leaf (DER, with the certificates that were sent with it) counts as theirs.
+
+        None where it does not.
+        """
+        if self._store is None or not chain:
+            return None
+        try:
+            leaf, *intermediates = (x509.load_der_x509_certificate(der) for der in chain)
+            verifier = (
+                PolicyBuilder()
+                .store(self._store)
+                .time(now)
+                .extension_policies(ca_policy=_ANY_AUTHORITY, ee_policy=_ANY_LEAF)
+                .build_client_verifier()
+            )
+            verified = verifier.verify(leaf, intermediates)
+        except (ValueError, VerificationError):
+            return None
+        return min(certificate.not_valid_after_utc for certificate in verified.chain)

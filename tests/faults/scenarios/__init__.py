@@ -1,0 +1,31 @@
+"""Every scenario by name: a fault under load, and the reckoning. Run by pytest and by `hack/soak`."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from tests.faults.rig import Bounds
+from tests.faults.scenarios import cluster, crash, network, replicas, storage
+
+Scenario = Callable[[Bounds], Awaitable[None]]
+
+SCENARIOS: Mapping[str, Scenario] = {
+    scenario.__name__: scenario
+    for scenario in (
+        crash.kill_a_server,
+        crash.kill_etcd,
+        crash.kill_both,
+        network.etcd_stands_still,
+        network.etcd_is_slow,
+        network.etcd_is_cut_off_in_the_middle_of_answers,
+        network.etcd_answers_after_its_client_gave_up,
+        cluster.leader_is_killed,
+        cluster.leader_stands_still,
+        cluster.leader_is_cut_off,
+        storage.history_is_compacted,
+        storage.disk_is_full,
+        storage.backup_is_restored,
+        storage.data_are_put_back,
+        replicas.two_replicas,
+        replicas.three_replicas,
+        replicas.many_come_and_go,
+    )
+}

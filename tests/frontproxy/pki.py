@@ -1,0 +1,113 @@
+"""Certificate authorities of a cluster, made for one test run."""
+
+import ipaddress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+SERVICE_NAMES = ("localhost", "quotaapi.quotaapi.svc")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Where a certificate and its key are."""
+
+    cert: Path
+    key: Path
+
+
+class Authority:
+    """Issues certificates like a cluster's: clients' ones have no alternative names."""
+
+    def __init__(self, directory: Path, name: str) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._directory = directory
+        self._name = name
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        subject = _subject(name, ())
+        self._cert = (
+            _builder(subject, subject, self._key.public_key())
+            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .sign(self._key, hashes.SHA256())
+        )
+        self.path = directory / f"{name}.crt"
+        self.path.write_bytes(self._cert.public_bytes(serialization.Encoding.PEM))
+
+    @property
+    def pem(self) -> str:
+        return self.path.read_text()
+
+    def client(
+        self, common: str, *groups: str, below: bool = False, valid: timedelta = timedelta(days=1)
+    ) -> Pair:
+        """`below`: by an authority in between, whose certificate is sent along."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        issuer, signer, chain = self._cert.subject, self._key, b""
+        if below:
+            signer = ec.generate_private_key(ec.SECP256R1())
+            issuer = _subject(f"below {self._name}", ())
+            between = (
+                _builder(issuer, self._cert.subject, signer.public_key())
+                .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+                .sign(self._key, hashes.SHA256())
+            )
+            chain = between.public_bytes(serialization.Encoding.PEM)
+        cert = (
+            _builder(_subject(common, groups), issuer, key.public_key(), valid)
+            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+            .sign(signer, hashes.SHA256())
+        )
+        return self._write(f"{self._name}-{common}{'-below' if below else ''}", cert, key, chain)
+
+    def server(self, file_name: str) -> Pair:
+        key = ec.generate_private_key(ec.SECP256R1())
+        names: list[x509.GeneralName] = [x509.DNSName(name) for name in SERVICE_NAMES]
+        names.append(x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
+        cert = (
+            _builder(_subject("server", ()), self._cert.subject, key.public_key())
+            .add_extension(x509.SubjectAlternativeName(names), critical=False)
+            .sign(self._key, hashes.SHA256())
+        )
+        return self._write(file_name, cert, key)
+
+    def _write(
+        self, name: str, cert: x509.Certificate, key: ec.EllipticCurvePrivateKey, chain: bytes = b""
+    ) -> Pair:
+        pair = Pair(self._directory / f"{name}.crt", self._directory / f"{name}.key")
+        pair.cert.write_bytes(cert.public_bytes(serialization.Encoding.PEM) + chain)
+        pair.key.write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+        )
+        return pair
+
+
+def _subject(common: str, organizations: tuple[str, ...]) -> x509.Name:
+    attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, name) for name in organizations]
+    return x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, common)])
+
+
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    valid: timedelta = timedelta(days=1),
+) -> x509.CertificateBuilder:
+    now = datetime.now(UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_after(now + valid)
+    )
