@@ -46,24 +46,23 @@ import asyncio
 import itertools
 import logging
 import random
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 from admission.interface import Intent, Mandate
 from admission.quota.bindings import BindingChange
 from admission.quota.books import Books
 from admission.quota.change import Change
+from admission.quota.judge import Batch, Judge, Statistics
 from admission.quota.ledger import Needs, Surroundings
 from admission.quota.plain import PlainChange
 from admission.quota.quotas import QuotaChange
 from admission.quota.shoots import ShootChange
 from admission.quota.views import Views
-from admission.quota.waiting import BATCH_BYTES, Waiter, WaitingRoom
+from admission.quota.waiting import Waiter, WaitingRoom
 from apis.meta import errors
 from apis.meta.transaction import (
-    Claim,
     Committed,
-    Conflict,
     OutcomeUnknown,
     Snapshot,
     TooLarge,
@@ -74,27 +73,6 @@ from apis.meta.transaction import (
 log = logging.getLogger(__name__)
 
 AGED_SECONDS = 0.25
-POLITE_SECONDS = 1.0
-MAX_PAUSE_SECONDS = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """Counters since the start. `batches` counts those that were committed or confirmed."""
-
-    batches: int = 0
-    admitted: int = 0
-    refused: int = 0
-    conflicts: int = 0
-    expired: int = 0
-    waiting: int = 0
-
-
-@dataclass(slots=True)
-class _Batch:
-    waiters: list[Waiter]
-    claim: Claim
-    keys: frozenset[str]
 
 
 class Evaluator:
@@ -116,17 +94,21 @@ class Evaluator:
         self._views = views or Views()
         self._workers = workers
         self._timeout = timeout_seconds
-        self._retries = retries
-        self._jitter = jitter
-        self._polite_until: dict[str, float] = {}
-        self._commit_seconds = 0.005
         self._sequence = itertools.count()
         self._room = WaitingRoom(transactor.max_operations)
         self._tasks: asyncio.TaskGroup | None = None
         self._stopped = asyncio.Event()
         self._running = 0
         self._is_scheduled = False
-        self._counts = dict.fromkeys(("batches", "admitted", "refused", "conflicts", "expired"), 0)
+        self._expired = 0
+        self._judge = Judge(
+            transactor,
+            around,
+            self._views,
+            timeout_seconds=timeout_seconds,
+            retries=retries,
+            jitter=jitter,
+        )
         transactor.on_release(self._wake)
 
     async def run(self) -> None:
@@ -147,7 +129,7 @@ class Evaluator:
         self._stopped.set()
 
     def statistics(self) -> Statistics:
-        return Statistics(**self._counts, waiting=len(self._room))
+        return replace(self._judge.statistics(), expired=self._expired, waiting=len(self._room))
 
     @property
     def views(self) -> Views:
@@ -224,9 +206,20 @@ class Evaluator:
         self._room.enter(waiter)
         self._wake()
 
+    async def _queue_again(self, waiter: Waiter) -> None:
+        try:
+            waiter.needs = await self._plan(waiter)
+        except Unavailable as error:
+            waiter.fail(error)
+        else:
+            self._enqueue(waiter)
+            # Its alarm may have gone off while it was in the batch, where it has no effect.
+            if asyncio.get_running_loop().time() - waiter.since > self._timeout:
+                self._expire(waiter)
+
     def _expire(self, waiter: Waiter) -> None:
         if self._room.leave(waiter):
-            self._counts["expired"] += 1
+            self._expired += 1
             waiter.fail(
                 errors.timeout(
                     f"no admission decision within {self._timeout:g} seconds; nothing was stored", 1
@@ -258,7 +251,7 @@ class Evaluator:
             elif now - head.since > AGED_SECONDS:
                 reserved |= head.needs.keys
 
-    def _claim_batch(self, head: Waiter) -> _Batch | None:
+    def _claim_batch(self, head: Waiter) -> Batch | None:
         if not head.is_shoot:
             return self._try([head])
         connected = self._room.connected(head)
@@ -267,7 +260,7 @@ class Evaluator:
             batch = self._try(self._room.oldest(connected[:1]))
         return batch
 
-    def _try(self, waiters: list[Waiter]) -> _Batch | None:
+    def _try(self, waiters: list[Waiter]) -> Batch | None:
         exclusive: frozenset[str] = frozenset().union(*(w.needs.exclusive for w in waiters))
         shared = frozenset().union(*(w.needs.shared for w in waiters)) - exclusive
         claim = self._transactor.try_claim(exclusive, shared)
@@ -275,13 +268,13 @@ class Evaluator:
             return None
         for waiter in waiters:
             self._room.leave(waiter)
-        return _Batch(waiters, claim, exclusive | shared)
+        return Batch(waiters, claim, exclusive | shared)
 
     # -- a batch ---------------------------------------------------------------------------
 
-    async def _run_batch(self, batch: _Batch) -> None:
+    async def _run_batch(self, batch: Batch) -> None:
         try:
-            await self._decide(batch)
+            await self._judge.decide(batch)
         except (Unavailable, OutcomeUnknown, TooLarge, errors.StatusError) as error:
             self._fail(batch, error)
         except Exception as error:  # a fault of one batch ends its requests, not the server
@@ -291,135 +284,11 @@ class Evaluator:
             self._fail(batch, OutcomeUnknown("the server stopped while the write was under way"))
             batch.claim.release()
             self._running -= 1
+            for waiter in batch.again:
+                await self._queue_again(waiter)
             self._wake()
 
     @staticmethod
-    def _fail(batch: _Batch, error: BaseException) -> None:
+    def _fail(batch: Batch, error: BaseException) -> None:
         for waiter in batch.waiters:
             waiter.fail(error)
-
-    async def _decide(self, batch: _Batch) -> None:
-        clock = asyncio.get_running_loop().time
-        deadline = clock() + self._timeout
-        for attempt in itertools.count():
-            if attempt > self._retries:
-                if clock() > deadline:
-                    break
-                await asyncio.sleep(self._pause_seconds())
-            snapshots = dict(await self._transactor.newest(batch.keys))
-            await self._replan(batch, snapshots)
-            if not batch.waiters:
-                return
-            books = self._evaluate(batch, snapshots)
-            transaction = books.transaction()
-            try:
-                if transaction is not None:
-                    started = clock()
-                    self._settle(batch, await self._transactor.commit(transaction))
-                    self._commit_seconds = clock() - started
-                    await self._let_others_write(batch)
-                    return
-                if await self._transactor.confirm(books.evidence):
-                    self._settle(batch, None)
-                    return
-            except Conflict as lost:
-                self._counts["conflicts"] += 1
-                self._be_polite(lost)
-            except TooLarge:
-                if len(batch.waiters) == 1:
-                    raise
-                self._spread(batch)
-                return
-            await self._hand_back(batch)
-        raise errors.timeout(
-            f"other replicas kept changing the quota's accounts for {self._timeout:g} seconds; "
-            "nothing was stored",
-            1,
-        )
-
-    def _pause_seconds(self) -> float:
-        return min(self._commit_seconds, MAX_PAUSE_SECONDS) * (1 + self._jitter())
-
-    def _be_polite(self, lost: Conflict) -> None:
-        now = asyncio.get_running_loop().time()
-        if len(self._polite_until) > 1000:
-            self._polite_until = {k: t for k, t in self._polite_until.items() if t > now}
-        self._polite_until.update(dict.fromkeys(lost.current, now + POLITE_SECONDS))
-
-    async def _let_others_write(self, batch: _Batch) -> None:
-        """Keep the claims a moment longer where another replica wants the same ledgers."""
-        now = asyncio.get_running_loop().time()
-        if any(self._polite_until.get(key, 0.0) > now for key in batch.keys):
-            await asyncio.sleep(self._pause_seconds())
-
-    async def _replan(self, batch: _Batch, snapshots: Mapping[str, Snapshot]) -> None:
-        """Queue again those who turn out to need keys that the batch has not claimed."""
-        stay = []
-        for waiter in batch.waiters:
-            needs = waiter.change.needs(snapshots)
-            if not needs.missing and needs.keys <= batch.keys:
-                stay.append(waiter)
-                continue
-            waiter.needs = await self._plan(waiter)
-            self._enqueue(waiter)
-        batch.waiters = stay
-
-    def _evaluate(self, batch: _Batch, snapshots: dict[str, Snapshot]) -> Books:
-        """Apply every change. One that fails by a fault of ours is set aside with its error, and
-        the rest starts over: it may have left half an entry."""
-        snapshots.update((w.seen.key, w.seen) for w in batch.waiters if w.seen is not None)
-        while True:
-            books = Books(snapshots, self._views, self._around)
-            for waiter in batch.waiters:
-                waiter.refusal = None
-                try:
-                    if waiter.mandate is not None:
-                        _check_mandate(books, waiter.mandate)
-                    waiter.change.apply(books, fold=not waiter.dry_run)
-                except errors.StatusError as refusal:
-                    waiter.refusal = refusal
-                except Exception as fault:  # a corrupt ledger must not stop those who do not use it
-                    log.exception("cannot account for %s", waiter.change.key)
-                    waiter.fail(fault)
-            stay = [waiter for waiter in batch.waiters if not waiter.outcome.done()]
-            if len(stay) == len(batch.waiters):
-                return books
-            batch.waiters = stay
-
-    def _settle(self, batch: _Batch, committed: Committed | None) -> None:
-        self._counts["batches"] += 1
-        for waiter in batch.waiters:
-            if waiter.refusal is not None:
-                self._counts["refused"] += 1
-                waiter.fail(waiter.refusal)
-            else:
-                self._counts["admitted"] += not waiter.dry_run
-                waiter.settle(None if waiter.dry_run else committed)
-
-    async def _hand_back(self, batch: _Batch) -> None:
-        """Waiters whose own object is no longer what their caller saw start over."""
-        own = await self._transactor.newest(
-            [waiter.seen.key for waiter in batch.waiters if waiter.seen is not None]
-        )
-        stay = []
-        for waiter in batch.waiters:
-            seen = waiter.seen
-            if seen is None or own[seen.key].mod_revision == seen.mod_revision:
-                stay.append(waiter)
-            else:
-                waiter.fail(Conflict({seen.key: own[seen.key]}))
-        batch.waiters = stay
-
-    def _spread(self, batch: _Batch) -> None:
-        """The store takes less than was reckoned: queue all again, each to go alone."""
-        for waiter in batch.waiters:
-            waiter.change.size_bytes = BATCH_BYTES + 1
-            self._enqueue(waiter)
-        batch.waiters = []
-
-
-def _check_mandate(books: Books, mandate: Mandate) -> None:
-    """The transaction guards the key at what is seen here."""
-    record = books.look(mandate.key)
-    if record is None or record.mod_revision != mandate.mod_revision:
-        raise errors.service_unavailable("this replica does not lead any more", 1)

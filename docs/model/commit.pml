@@ -19,6 +19,10 @@
 #define STRAYS 1    /* raisings of the fence whose answer is lost, or that come late */
 #endif
 
+#ifndef MUTUAL
+#define MUTUAL 0
+#endif
+
 #define MAXREV (4 + 2 * SENDINGS + EDITS + STRAYS + SENDINGS)
 #define BOTH 3
 #define BIT(m) (1 << (m))
@@ -40,7 +44,7 @@ byte removed[MAXREV];
 /* the transactions */
 bit removes[2];
 byte guard[2];
-bit mutual;          /* each guards the other's key, too: a binding's removal and a shoot's create */
+bit mutual;          /* MUTUAL: each guards the other's key, too: a binding's removal and a shoot's create */
 byte answer[2];
 byte applied[2];     /* ghost */
 bit gone[2];         /* ghost: the other replica removed the key */
@@ -112,6 +116,12 @@ inline apply(group, id) {
 	}
 }
 
+/* What no later step looks at is cleared, so that states are equal that do not differ. */
+inline forget_answer() {
+	got = 0; got_fence = 0;
+	got_mod[0] = 0; got_mod[1] = 0; got_mine[0] = 0; got_mine[1] = 0
+}
+
 inline tell(group, what) {
 	for (m : 0 .. 1) {
 		if
@@ -146,26 +156,26 @@ end_etcd:
 	:: atomic { pending_fences > 0 -> pending_fences--; rev++; fence = rev }
 	:: atomic { false ->
 arrived:
+		/* What is lost on the way is never taken; an answer that is lost comes after the time-out. */
 		net[s] = 2;
+		guards_hold(net_group[s], net_fence[s]);
 		if
-		:: true -> /* lost on the way */
-			skip
-		:: true ->
-			guards_hold(net_group[s], net_fence[s]);
+		:: holds -> apply(net_group[s], net_id[s])
+		:: else
+		fi;
+		if
+		:: waiting_for == s + 1 ->
+			got = 1 + holds;
 			if
-			:: holds -> apply(net_group[s], net_id[s])
-			:: else
-			fi;
-			if
-			:: waiting_for == s + 1 ->
-				got = 1 + holds;
+			:: !holds ->
 				got_fence = fence;
 				for (m : 0 .. 1) {
 					got_mod[m] = key_mod[m];
 					got_mine[m] = key_mod[m] && key_id[m] == net_id[s]
 				}
-			:: true /* the answer is lost */
+			:: else
 			fi
+		:: else
 		fi;
 		net_id[s] = 0; net_group[s] = 0; net_fence[s] = 0; s = 0 }
 	od
@@ -208,17 +218,16 @@ active proctype Sender() {
 		fi;
 		if
 		:: removes[1] = 0
-		:: removes[1] = 1; key_mod[1] = 2; guard[1] = 2
+		:: removes[0] -> removes[1] = 1; key_mod[1] = 2; guard[1] = 2
 		fi;
-		if
-		:: mutual = 0
-		:: mutual = 1
-		fi
+		mutual = MUTUAL
 	};
 
 next:
 	atomic {
 		group = 0; uncertain = 0; known = 0;
+		forget_answer();
+		for (n : 0 .. seen) { made_by[n] = 0; removed[n] = 0 };
 		if
 		:: left == 0 -> goto done
 		:: left & 1 -> group = 1
@@ -236,7 +245,7 @@ next:
 
 send:
 	atomic {
-		got = 0;
+		forget_answer();
 		if
 		:: sent < SENDINGS ->
 			net[sent] = 1; net_id[sent] = id; net_group[sent] = group; net_fence[sent] = fence_seen;
@@ -249,7 +258,7 @@ send:
 	if
 	:: atomic { got -> waiting_for = 0; goto judge }
 	/* attempt_seconds are over, or the connection broke */
-	:: atomic { waiting_for -> waiting_for = 0; got = 0; uncertain = 1 }
+	:: atomic { waiting_for -> waiting_for = 0; forget_answer(); uncertain = 1 }
 	fi;
 #if defined(RESEND_UNFENCED) || defined(BLIND_RETRY) || defined(NO_HISTORY)
 	/* the identical bytes once more */
@@ -343,6 +352,10 @@ give_up:
 	};
 
 done:
-	group = 0; known = 0; id = 0; fence_seen = 0; seen = 0; uncertain = 0;
-	assert(answer[0] && answer[1])
+	atomic {
+		forget_answer();
+		for (n : 0 .. MAXREV - 1) { made_by[n] = 0; removed[n] = 0 };
+		group = 0; known = 0; id = 0; fence_seen = 0; seen = 0; uncertain = 0;
+		assert(answer[0] && answer[1])
+	}
 }

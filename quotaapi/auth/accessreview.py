@@ -9,7 +9,7 @@ from apis.meta.request import UserInfo
 from quotaapi.auth.decisions import Decisions
 from quotaapi.auth.interface import MASTERS, Attributes, Decision
 from quotaapi.auth.kube import METADATA_ONLY
-from quotaapi.auth.reachability import Asker, unavailable
+from quotaapi.auth.reachability import Asker
 
 PATH: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
@@ -88,7 +88,7 @@ class AccessReviewAuthorizer:
         answer = await self._asker.post(PATH, _review_of(question))
         status = answer.body.get("status") if isinstance(answer.body, Mapping) else None
         if not answer.ok or not isinstance(status, Mapping):
-            raise unavailable()
+            raise self._asker.useless(answer)
         allowed = status.get("allowed") is True and status.get("denied") is not True
         return Decision(allowed=allowed, reason=status.get("reason") or "")
 
@@ -116,7 +116,7 @@ class ClusterReferences:
         if answer.status == 404:
             return False
         if not answer.ok:
-            raise unavailable()
+            raise self._asker.useless(answer)
         return True
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from admission.plugins.lookups import Phase
 from apis.meta.names import dns1123_label
 from quotaapi.auth.decisions import Decisions
-from quotaapi.auth.reachability import Asker, unavailable
+from quotaapi.auth.reachability import Asker
 
 PATH: Final = "/api/v1/namespaces"
 
@@ -61,7 +61,7 @@ class ClusterNamespaces:
         if answer.status == 404:
             return None
         if not answer.ok or not isinstance(answer.body, Mapping):
-            raise unavailable()
+            raise self._asker.useless(answer)
         return _phase(answer.body)
 
     def replace(self, items: list[Mapping[str, Any]]) -> None:

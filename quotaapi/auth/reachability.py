@@ -1,10 +1,13 @@
 """Whether kube-apiserver answers: learned from every call, and told to /readyz."""
 
+import logging
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
 from apis.meta import errors
 from quotaapi.auth.kube import Answer, KubeClient, KubeUnavailable
+
+_log = logging.getLogger(__name__)
 
 TOLERATED_FAILURES: Final = 2
 """So many calls in a row may fail before the server says that it is not ready: one may be lost."""
@@ -43,6 +46,12 @@ class Asker:
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Answer:
         return await self._told(self._client.request("POST", path, body))
+
+    def useless(self, answer: Answer) -> errors.StatusError:
+        """For an answer that decides nothing: mostly the server's own rights are missing."""
+        self._reachability.failed(answer.message)
+        _log.warning("kube-apiserver's answer decides nothing: %s", answer.message)
+        return unavailable()
 
     async def _told(self, request: Coroutine[Any, Any, Answer]) -> Answer:
         try:

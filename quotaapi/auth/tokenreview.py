@@ -8,7 +8,7 @@ from apis.meta import errors
 from apis.meta.request import UserInfo
 from quotaapi.auth.decisions import Decisions
 from quotaapi.auth.interface import Credentials, authenticated
-from quotaapi.auth.reachability import Asker, unavailable
+from quotaapi.auth.reachability import Asker
 from quotaapi.auth.tokens import bearer_token
 
 PATH: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -51,7 +51,7 @@ class TokenReviewAuthenticator:
         answer = await self._asker.post(PATH, body)
         status = answer.body.get("status") if isinstance(answer.body, Mapping) else None
         if not answer.ok or not isinstance(status, Mapping):
-            raise unavailable()
+            raise self._asker.useless(answer)
         return _user(status) if status.get("authenticated") is True else None
 
 

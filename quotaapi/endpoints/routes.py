@@ -36,16 +36,24 @@ STATUS_VERBS: Final[Mapping[str, Verb]] = {"get": get, "update": update, "patch"
 _NAMED: Final = frozenset({"update", "patch"})
 
 
-def dispatcher(api: Api, pages: Mapping[str, Handler]) -> Handler:
-    """The end of the filter chain. `pages`: exact paths that are no objects (discovery and the like)."""
+def dispatcher(
+    api: Api, pages: Mapping[str, Handler], actions: Mapping[str, Handler] | None = None
+) -> Handler:
+    """The end of the filter chain. `pages`: exact paths that are no objects (discovery and the like).
+
+    `actions`: exact paths that are posted to, and nothing else.
+    """
+    posted = actions or {}
 
     async def dispatch(exchange: Exchange) -> web.StreamResponse:
         info = exchange.info
         if not info.resource:
-            page = pages.get(info.path.rstrip("/") or "/") if info.valid else None
+            path = info.path.rstrip("/") or "/" if info.valid else ""
+            methods = ("POST",) if path in posted else ("GET", "HEAD")
+            page = posted.get(path) or pages.get(path)
             if page is None:
                 return respond.no_such_page(exchange)
-            if info.method not in ("GET", "HEAD"):
+            if info.method not in methods:
                 raise _method_not_allowed()
             return await page(exchange)
         rest = api.rests.get(info.resource)

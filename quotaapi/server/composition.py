@@ -31,7 +31,7 @@ from apis.meta.transaction import Committed, Object, Record
 from quotaapi.auth.access import Access
 from quotaapi.config import Config
 from quotaapi.directory import CacheDirectory
-from quotaapi.endpoints import aggregated, discovery, metrics, openapi
+from quotaapi.endpoints import accessreviews, aggregated, discovery, metrics, openapi
 from quotaapi.endpoints.api import Api
 from quotaapi.endpoints.exchange import Handler
 from quotaapi.endpoints.health import Health, alive
@@ -135,7 +135,9 @@ def build(
         identify=access.identify,
         audited=access.audited,
     )
-    handler = chain.build(filters, dispatcher(api, pages))
+    # A cluster's own server is asked what one may: its answers are the ones that count there.
+    reviews = {} if config.delegated else accessreviews.actions(access.authorizer)
+    handler = chain.build(filters, dispatcher(api, pages, reviews))
     return Server(storage, evaluator, duties, probe, mutations, watches, handler)
 
 

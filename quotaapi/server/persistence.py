@@ -46,6 +46,7 @@ def build_storage(config: Config, endpoints: tuple[str, ...]) -> Storage:
         jitter=random.random,
         limits=stack.Limits(window_events=config.watch_cache_size),
     )
+    store.on_doubt = built.reflector.doubt
     interval = config.etcd_compaction_interval_seconds
     compaction = Compaction(store, group_commit.commit, interval_seconds=interval)
     return Storage(client, store, group_commit, compaction, built)

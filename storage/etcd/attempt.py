@@ -15,7 +15,7 @@ from apis.meta.transaction import (
 )
 from storage.etcd import records, wire
 from storage.etcd.fence import Fence
-from storage.etcd.merging import Group, Waiting, refuse
+from storage.etcd.merging import Group, Waiting, compare_mark, refuse
 from storage.etcd.refusals import NoSpace, Unanswered
 from storage.etcd.statistics import Counters
 from storage.etcd.store import EtcdStore
@@ -61,6 +61,8 @@ class Attempt:
         self._give_up_at = patience.clock() + patience.deadline_seconds
         self._uncertain = False
         """Whether a sending is out whose fate is not known."""
+        self._marked = store.marks.newest(group.guards)
+        """The guard by whose value etcd's history is known again, and its mark."""
 
     async def settle(self) -> Sequence[Waiting]:
         """Give members their outcome; answers those that are to go again.
@@ -86,8 +88,15 @@ class Attempt:
 
     async def _send(self) -> wire.Message:
         """The answer to the Txn, sent as often as it takes. Raises what ends the attempt."""
+        mark_compares: Sequence[bytes] = ()
+        if self._marked is not None:
+            key, mark = self._marked
+            mark_compares = compare_mark(wire.b64(self._store.full_key(key)), mark)
         body = self._group.request(
-            self._id, fence_name=self._fence.name, fence_revision=self._fence.revision
+            self._id,
+            fence_name=self._fence.name,
+            fence_revision=self._fence.revision,
+            mark_compares=mark_compares,
         )
         self._counters.group(len(self._group.members), len(self._group.written))
         pause_seconds = _FIRST_PAUSE_SECONDS
@@ -121,11 +130,29 @@ class Attempt:
             if applied_at:
                 self._succeed(applied_at)
                 return ()
+        if self._is_other_history(revision, ranges):
+            self._store.on_doubt()
+            raise Unavailable("etcd has another history than before: it was restored")
         return self._route(ranges)
+
+    def _is_other_history(self, newest: int, ranges: Sequence[wire.Message]) -> bool:
+        """Whether what a failed compare returned cannot follow what was known: a revision that
+        went backwards, or a value that another transaction stored at the same one."""
+        for (key, revision), found in zip(self._group.guards.items(), ranges, strict=True):
+            modified = _mod_revision(found)
+            if revision > newest or 0 < modified < revision:
+                return True
+            if self._marked is not None and key == self._marked[0] and modified == revision:
+                value = wire.unb64(found["kvs"][0].get("value", ""))
+                if records.mark_of(value) != self._marked[1]:
+                    return True
+        return False
 
     def _succeed(self, revision: int) -> None:
         self._counters.committed += len(self._group.members)
         for member, committed in self._group.committed(revision):
+            for key, record in committed.records.items():
+                self._store.marks.note(key, revision, records.mark(record.position, self._id))
             if not member.outcome.done():
                 member.outcome.set_result(committed)
 

@@ -34,8 +34,8 @@ class Limits:
 
     @property
     def guards(self) -> int:
-        """One compare is the group's own: the fence."""
-        return self.operations - 1
+        """Three compares are the group's own: the fence, and two of one value (`history`)."""
+        return self.operations - 3
 
     @property
     def writes(self) -> int:
@@ -109,6 +109,18 @@ def compare(name: bytes, revision: int) -> bytes:
     return b'{"key":"%b","target":"MOD","result":"EQUAL","mod_revision":"%d"}' % (name, revision)
 
 
+def compare_mark(name: bytes, mark: bytes) -> Sequence[bytes]:
+    """The compares of a key's value with the mark that it begins with.
+
+    Twice, since etcd compares whole values: what begins with a mark is greater than the mark, and
+    less than the mark followed by a byte that no JSON has.
+    """
+    return [
+        b'{"key":"%b","target":"VALUE","result":"%b","value":"%b"}' % (name, result, wire.b64(value))
+        for result, value in ((b"GREATER", mark), (b"LESS", mark + b"\xff"))
+    ]
+
+
 @dataclass(slots=True, eq=False)
 class Group:
     """Transactions that go as one: none writes or differently guards a key of another's."""
@@ -146,8 +158,16 @@ class Group:
         self.reads.update(waiting.reads)
         self.size += waiting.size
 
-    def request(self, transaction: bytes, *, fence_name: bytes, fence_revision: int) -> bytes:
-        """The Txn's JSON. The fence is compared and read first, then the guards in `guards`' order."""
+    def request(
+        self,
+        transaction: bytes,
+        *,
+        fence_name: bytes,
+        fence_revision: int,
+        mark_compares: Sequence[bytes] = (),
+    ) -> bytes:
+        """The Txn's JSON. The fence is compared and read first, then the guards in `guards`' order.
+        `mark_compares`: from `compare_mark`, for the guard that says whose history this is."""
         operations: list[bytes] = []
         for member in self.members:
             for head, rest in member.writes:
@@ -159,7 +179,9 @@ class Group:
         return b"".join(
             (
                 b'{"compare":[',
-                b",".join((compare(fence_name, fence_revision), *self.compares.values())),
+                b",".join(
+                    (compare(fence_name, fence_revision), *mark_compares, *self.compares.values())
+                ),
                 b'],"success":[',
                 b",".join(operations),
                 b'],"failure":[{"request_range":{"key":"%b"}},' % fence_name,

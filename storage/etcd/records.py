@@ -61,6 +61,11 @@ def transaction_of(value: bytes) -> bytes:
     return value[_TRANSACTION] if value.startswith(_START) else b""
 
 
+def mark_of(value: bytes) -> bytes:
+    """Position and transaction of a stored value, as it begins; empty for foreign values."""
+    return value[: _TRANSACTION.stop] if value.startswith(_START) else b""
+
+
 def decode(key: str, mod_revision: int, value: bytes) -> Record:
     """A stored value as a record. Raises UnreadableRecord."""
     end = value.find(b"\n", MARK_BYTES)

@@ -1,6 +1,6 @@
 """`storage.interface.Backend` on etcd: reads at one revision, ranges, and the events of a prefix."""
 
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
 
 from apis.meta.keys import INTERNAL
@@ -8,6 +8,7 @@ from apis.meta.transaction import Record, Snapshot, Unavailable
 from storage import versioner
 from storage.etcd import records, wire
 from storage.etcd.client import Client
+from storage.etcd.history import Marks
 from storage.etcd.refusals import FutureRevision, Unanswered
 from storage.etcd.shared import SharedAnswer
 from storage.etcd.watch import RawRevision, Watch
@@ -36,6 +37,11 @@ class EtcdStore:
         self._revision = SharedAnswer(self._ask_revision)
         self._identity = ""
         self._seen = 0
+        self.marks = Marks()
+        self._followed: tuple[str, int, bytes] | None = None
+        """Key, revision and mark of the last value that a watch of `events` delivered."""
+        self.on_doubt: Callable[[], None] = lambda: None
+        """Called when etcd's history is found not to be the one that was read before."""
 
     @property
     def identity(self) -> str:
@@ -92,7 +98,9 @@ class EtcdStore:
         if not kvs:
             return Snapshot(key, None)
         value = wire.unb64(kvs[0].get("value", ""))
-        return Snapshot(key, records.decode(key, wire.number(kvs[0], "mod_revision"), value))
+        revision = wire.number(kvs[0], "mod_revision")
+        self.marks.note(key, revision, value)
+        return Snapshot(key, records.decode(key, revision, value))
 
     async def range(
         self, prefix: str, *, start_after: str = "", limit: int = 0, revision: int = 0
@@ -117,9 +125,9 @@ class EtcdStore:
             for kv in answer.get("kvs", ()):
                 full = wire.unb64(kv["key"])
                 value = wire.unb64(kv.get("value", ""))
-                result.append(
-                    records.decode(self.relative_key(full), wire.number(kv, "mod_revision"), value)
-                )
+                key, modified = self.relative_key(full), wire.number(kv, "mod_revision")
+                self.marks.note(key, modified, value)
+                result.append(records.decode(key, modified, value))
                 first = full + b"\0"
         return RawPage(result, at, more, total)
 
@@ -177,6 +185,7 @@ class EtcdStore:
         revisions are not those of before) or Unavailable; the caller resumes. Close it
         (`contextlib.aclosing`), so that the watch ends with it.
         """
+        await self._check_history(after_revision)
         async with aclosing(self.raw_events(after_revision)) as revisions:
             async for revision, raw in revisions:
                 yield revision, [self._event(e, i) for i, e in enumerate(raw)]
@@ -187,8 +196,34 @@ class EtcdStore:
         revision = wire.number(kv, "mod_revision")
         if raw.get("type") == "DELETE":
             return RawEvent(key, None, revision, index)
-        record = records.decode(key, revision, wire.unb64(kv.get("value", "")))
+        value = wire.unb64(kv.get("value", ""))
+        self.marks.note(key, revision, value)
+        self._followed = (key, revision, records.mark_of(value))
+        record = records.decode(key, revision, value)
         return RawEvent(key, record, revision, record.position)
+
+    async def _check_history(self, after_revision: int) -> None:
+        """Raises Expired where what the last watch delivered is not what etcd has (`history`)."""
+        followed, self._followed = self._followed, None
+        if followed is None or followed[1] > after_revision:
+            return
+        key, revision, mark = followed
+        request = wire.range_request(self.full_key(key), revision=str(revision))
+        try:
+            answer = await self.client.ask("/kv/range", wire.encode(request))
+        except Expired:
+            # Compacted: the watch itself finds out whether it comes too late.
+            self._followed = followed
+            return
+        except FutureRevision as error:
+            raise Expired(f"etcd is no longer at revision {revision}") from error
+        except Unavailable:
+            self._followed = followed
+            raise
+        kvs = answer.get("kvs")
+        if not kvs or records.mark_of(wire.unb64(kvs[0].get("value", ""))) != mark:
+            raise Expired(f"revision {revision} has other contents: etcd was restored")
+        self._followed = followed
 
     async def raw_events(self, after_revision: int) -> AsyncGenerator[RawRevision, None]:
         """Like `events`, the events not decoded."""

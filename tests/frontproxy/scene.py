@@ -112,6 +112,9 @@ class BehindCluster(ServerProcess):
     async def wait_readiness(self, wanted: int) -> None:
         await eventually(lambda: self.readiness() == wanted)
 
+    def served_certificate(self) -> str:
+        return ssl.get_server_certificate(("127.0.0.1", self.port))
+
     def tls(self, pair: Pair | None = None) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=str(self.authorities.serving.path))
         if pair is not None:

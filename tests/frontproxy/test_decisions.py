@@ -6,12 +6,13 @@ import pytest
 
 from tests.builders import a_quota
 from tests.frontproxy.cluster import ACCESS_REVIEWS, TOKEN, TOKEN_REVIEWS
+from tests.frontproxy.pki import Pair
 
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
-def user(authorities):
+def user(authorities) -> Pair:
     return authorities.users.client("alice", "dev")
 
 

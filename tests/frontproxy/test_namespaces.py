@@ -1,18 +1,21 @@
 """Namespaces and secrets are the cluster's."""
 
+from typing import Any
+
 import pytest
 
 from tests.builders import a_binding, a_quota
+from tests.frontproxy.pki import Pair
 
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
-def user(authorities):
+def user(authorities) -> Pair:
     return authorities.users.client("alice", "dev")
 
 
-async def create(server, user, obj):
+async def create(server, user, obj) -> tuple[int, Any]:
     plural = {"Quota": "quotas", "CrossSecretBinding": "crosssecretbindings"}[obj["kind"]]
     path = f"namespaces/{obj['metadata']['namespace']}/{plural}"
     return await server.ask(path, pair=user, method="POST", body=obj)
@@ -111,7 +114,7 @@ async def test_a_binding_needs_the_right_to_read_its_secret_and_its_quotas(
     ]
 
 
-def authenticated_as(server, name):
+def authenticated_as(server, name) -> Pair:
     return server.authorities.users.client(name)
 
 
