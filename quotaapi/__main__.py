@@ -11,6 +11,8 @@ from quotaapi import __version__, config
 _COMMANDS = {
     "serve": "run the API server",
     "audit": "check the accounts at every etcd revision",
+    "register": "make a cluster serve the group through this server",
+    "unregister": "undo that",
     "version": "print the version",
 }
 
@@ -20,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         "quotaapi", description="quotas for clusters, admitted exactly"
     )
-    commands = "\n".join(f"  {name:9} {text}" for name, text in _COMMANDS.items())
+    commands = "\n".join(f"  {name:11} {text}" for name, text in _COMMANDS.items())
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = f"commands:\n{commands}\n\n`quotaapi COMMAND --help` tells its flags."
     parser.add_argument("command", choices=tuple(_COMMANDS), metavar="COMMAND")
@@ -33,6 +35,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Imported here: the auditor needs none of the server, nor the server it.
         code: int = import_module("quotaapi.audit").run(parsed.arguments)
         return code
+    if parsed.command in ("register", "unregister"):
+        command = import_module("quotaapi.registration.command")
+        done: int = command.run(parsed.command, parsed.arguments)
+        return done
     try:
         chosen = config.parse(parsed.arguments, os.environ)
     except config.ConfigError as error:

@@ -15,6 +15,9 @@ from storage.interface import ListOptions, Reader
 class NewestRecords:
     """Profiles, Shoots, LimitRanges and BindingQuotas in one: all read the same newest records.
 
+    What seems to be absent is asked for: a binding that another replica has just made would
+    otherwise count as one whose quotas set no lifetime.
+
     The ranges of a namespace are a list, which only the cache has; it is made to wait for what
     this server itself wrote, so that a range holds for the request after the one that made it.
     """
@@ -52,9 +55,15 @@ class NewestRecords:
         if binding is None:
             return ()
         keys = [object_key(QUOTA.plural, *quota) for quota in self._references.of_record(binding)]
-        found = await self._transactor.newest(keys) if keys else {}
-        records = [found[key].record for key in keys]
+        records = await self._newest_of(keys) if keys else []
         return [record for record in records if record is not None]
 
     async def _newest(self, key: str) -> Record | None:
-        return (await self._transactor.newest((key,)))[key].record
+        return (await self._newest_of((key,)))[0]
+
+    async def _newest_of(self, keys: Sequence[str]) -> list[Record | None]:
+        found = await self._transactor.newest(keys)
+        absent = {key: 0 for key in keys if found[key].record is None}
+        if absent and not await self._transactor.confirm(absent):
+            found = await self._transactor.newest(keys)
+        return [found[key].record for key in keys]

@@ -1,4 +1,4 @@
-"""The one door to `cryptography`: the stand-alone server's own CA, its certificates, its TLS context.
+"""Certificates that are made here, and the TLS context; one of two doors to `cryptography`.
 
 Files in the data directory (mode 0700; keys 0600), made on first start and used again:
 
@@ -92,6 +92,55 @@ def server_context(
 
 
 @dataclass(frozen=True, slots=True)
+class Issued:
+    """PEM of a serving certificate, its key, and the authority that was made for it alone."""
+
+    cert: bytes
+    key: bytes
+    authority: bytes
+
+
+def issue_serving(names: Sequence[str], now: datetime) -> Issued:
+    """The authority's key is kept nowhere: nothing else will ever be signed with it."""
+    authority = _issue_authority(now)
+    template = _Template(
+        _name(names[0]), ExtendedKeyUsageOID.SERVER_AUTH, tuple(x509.DNSName(n) for n in names)
+    )
+    leaf = _issue_leaf(authority, now, template)
+    pem = serialization.Encoding.PEM
+    return Issued(leaf.cert.public_bytes(pem), _key_pem(leaf), authority.cert.public_bytes(pem))
+
+
+def is_serving(
+    cert: bytes, key: bytes, authorities: bytes, names: Sequence[str], now: datetime
+) -> bool:
+    """Whether all (PEM) belong together, name everything that is asked for, and last a while."""
+    try:
+        leaf = x509.load_pem_x509_certificate(cert)
+        private = serialization.load_pem_private_key(key, None)
+        trusted = x509.load_pem_x509_certificates(authorities)
+        found = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, x509.ExtensionNotFound):
+        return False
+    return (
+        private.public_key() == leaf.public_key()
+        and not _worn(leaf, now)
+        and set(names) <= set(found.get_values_for_type(x509.DNSName))
+        and any(_issued_by(leaf, authority) for authority in trusted)
+    )
+
+
+def valid_authorities(pem: bytes, now: datetime) -> bytes:
+    """Those of a bundle that still count."""
+    try:
+        found = x509.load_pem_x509_certificates(pem)
+    except ValueError:
+        return b""
+    valid = [authority for authority in found if now < authority.not_valid_after_utc]
+    return b"".join(authority.public_bytes(serialization.Encoding.PEM) for authority in valid)
+
+
+@dataclass(frozen=True, slots=True)
 class _Template:
     subject: x509.Name
     usage: x509.ObjectIdentifier
@@ -129,9 +178,7 @@ def _worn(cert: x509.Certificate, now: datetime) -> bool:
 
 def _matches(cert: x509.Certificate, authority: _Pair, template: _Template) -> bool:
     """Whether `cert` was issued by this CA for all the names of the template."""
-    try:
-        cert.verify_directly_issued_by(authority.cert)
-    except (InvalidSignature, ValueError, TypeError):
+    if not _issued_by(cert, authority.cert):
         return False
     if not template.names:
         return cert.subject == template.subject
@@ -140,6 +187,14 @@ def _matches(cert: x509.Certificate, authority: _Pair, template: _Template) -> b
     except x509.ExtensionNotFound:
         return False
     return set(template.names) <= set(found)
+
+
+def _issued_by(cert: x509.Certificate, authority: x509.Certificate) -> bool:
+    try:
+        cert.verify_directly_issued_by(authority)
+    except (InvalidSignature, ValueError, TypeError):
+        return False
+    return True
 
 
 def _builder(subject: x509.Name, issuer: x509.Name, now: datetime) -> x509.CertificateBuilder:
@@ -209,13 +264,16 @@ def _load(data_dir: Path, stem: str) -> _Pair | None:
 
 
 def _save(data_dir: Path, stem: str, pair: _Pair) -> None:
-    key = pair.key.private_bytes(
+    write_private(data_dir / f"{stem}.key", _key_pem(pair))
+    write_private(data_dir / f"{stem}.crt", pair.cert.public_bytes(serialization.Encoding.PEM))
+
+
+def _key_pem(pair: _Pair) -> bytes:
+    return pair.key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
-    write_private(data_dir / f"{stem}.key", key)
-    write_private(data_dir / f"{stem}.crt", pair.cert.public_bytes(serialization.Encoding.PEM))
 
 
 def write_private(path: Path, content: bytes) -> None:

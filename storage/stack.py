@@ -75,6 +75,7 @@ def build(
         synced=lambda: reflector.synced,
         monotonic=monotonic,
         max_operations=max_operations,
+        on_doubt=reflector.doubt,
     )
     reader = CacheReader(
         backend=backend,

@@ -7,7 +7,7 @@ which go into the look-aside so that the next evaluation rests on them.
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 
-from apis.meta.transaction import Committed, Conflict, Record, Snapshot, Transaction
+from apis.meta.transaction import Committed, Conflict, Record, Snapshot, Transaction, Unavailable
 from storage.claims import Claims
 from storage.interface import Backend
 from storage.lookaside import LookAside
@@ -35,8 +35,11 @@ class Transactor(Claims):
         synced: Callable[[], bool],
         monotonic: Callable[[], float],
         max_operations: int,
+        on_doubt: Callable[[], None] = lambda: None,
     ) -> None:
+        """`on_doubt`: called when etcd is found at an older revision than the cache."""
         super().__init__()
+        self._on_doubt = on_doubt
         self._commit = commit
         self._lookaside = lookaside
         self._cached = cached
@@ -58,7 +61,12 @@ class Transactor(Claims):
         return {key: later(key) or Snapshot(key, cached(key)) for key in keys}
 
     async def confirm(self, seen: Mapping[str, int]) -> bool:
+        known = self._cached_revision()
         revision, snapshots = await self._reads.read(seen)
+        if self._synced() and revision < known:
+            # A linearizable answer cannot be older than what was known before the question.
+            self._on_doubt()
+            raise Unavailable("etcd has another history than before: it was restored")
         current = True
         for key, mod_revision in seen.items():
             snapshot = snapshots[key]

@@ -92,25 +92,10 @@ class Judge:
             self._set_aside(batch, snapshots)
             if not batch.waiters:
                 return
-            books = self._evaluate(batch, snapshots)
-            transaction = books.transaction()
-            try:
-                if transaction is not None:
-                    started = clock()
-                    self._settle(batch, await self._transactor.commit(transaction))
-                    self._commit_seconds = clock() - started
-                    await self._let_others_write(batch)
-                    return
-                if await self._transactor.confirm(books.evidence):
-                    self._settle(batch, None)
-                    return
-            except Conflict as lost:
-                self._counts["conflicts"] += 1
-                self._be_polite(lost)
-            except TooLarge:
-                if len(batch.waiters) == 1:
-                    raise
-                self._spread(batch)
+            books, faults = self._evaluate(batch, snapshots)
+            if await self._end_faulty(batch, faults, snapshots) and (
+                not batch.waiters or await self._conclude(batch, books)
+            ):
                 return
             await self._hand_back(batch)
         raise errors.timeout(
@@ -118,6 +103,31 @@ class Judge:
             "nothing was stored",
             1,
         )
+
+    async def _conclude(self, batch: Batch, books: Books) -> bool:
+        """Whether what was decided stands: it is committed, or confirmed."""
+        clock = asyncio.get_running_loop().time
+        transaction = books.transaction()
+        try:
+            if transaction is None:
+                if not await self._transactor.confirm(books.evidence):
+                    return False
+                self._settle(batch, None)
+                return True
+            started = clock()
+            self._settle(batch, await self._transactor.commit(transaction))
+        except Conflict as lost:
+            self._counts["conflicts"] += 1
+            self._be_polite(lost)
+            return False
+        except TooLarge:
+            if len(batch.waiters) == 1:
+                raise
+            self._spread(batch)
+            return True
+        self._commit_seconds = clock() - started
+        await self._let_others_write(batch)
+        return True
 
     def _pause_seconds(self) -> float:
         return min(self._commit_seconds, MAX_PAUSE_SECONDS) * (1 + self._jitter())
@@ -146,13 +156,23 @@ class Judge:
             batch.again.append(waiter)
         batch.waiters = stay
 
-    def _evaluate(self, batch: Batch, snapshots: dict[str, Snapshot]) -> Books:
-        """Apply every change. One that fails by a fault of ours is set aside with its error, and
-        the rest starts over: it may have left half an entry."""
+    def _evaluate(
+        self, batch: Batch, snapshots: dict[str, Snapshot]
+    ) -> tuple[Books, dict[Waiter, Exception]]:
+        """Apply every change. One that cannot be accounted for is passed over, and the rest starts
+        over, since it may have left half an entry; the books do not have it.
+
+        Such a fault is a corrupt ledger, or values of different times: another replica's write is
+        known of one key and not yet of another. Only the store can tell.
+        """
         snapshots.update((w.seen.key, w.seen) for w in batch.waiters if w.seen is not None)
+        faults: dict[Waiter, Exception] = {}
         while True:
+            batch.waiters = [waiter for waiter in batch.waiters if not waiter.outcome.done()]
             books = Books(snapshots, self._views, self._around)
             for waiter in batch.waiters:
+                if waiter in faults:
+                    continue
                 waiter.refusal = None
                 try:
                     if waiter.mandate is not None:
@@ -160,13 +180,26 @@ class Judge:
                     waiter.change.apply(books, fold=not waiter.dry_run)
                 except errors.StatusError as refusal:
                     waiter.refusal = refusal
-                except Exception as fault:  # a corrupt ledger must not stop those who do not use it
-                    log.exception("cannot account for %s", waiter.change.key)
-                    waiter.fail(fault)
-            stay = [waiter for waiter in batch.waiters if not waiter.outcome.done()]
-            if len(stay) == len(batch.waiters):
-                return books
-            batch.waiters = stay
+                except Exception as fault:  # noqa: BLE001 - a corrupt ledger must not stop others
+                    faults[waiter] = fault
+                    break
+            else:
+                return books, faults
+
+    async def _end_faulty(
+        self, batch: Batch, faults: Mapping[Waiter, Exception], snapshots: Mapping[str, Snapshot]
+    ) -> bool:
+        """End those whose fault rests on what is stored; False where it is outdated values' fault."""
+        if not faults:
+            return True
+        seen = {key: snapshot.mod_revision for key, snapshot in snapshots.items()}
+        if not await self._transactor.confirm(seen):
+            return False
+        for waiter, fault in faults.items():
+            log.error("cannot account for %s", waiter.change.key, exc_info=fault)
+            waiter.fail(fault)
+        batch.waiters = [waiter for waiter in batch.waiters if waiter not in faults]
+        return True
 
     def _settle(self, batch: Batch, committed: Committed | None) -> None:
         self._counts["batches"] += 1

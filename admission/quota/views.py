@@ -108,12 +108,13 @@ def usage_key(namespace: str, quota_namespace: str, quota_name: str) -> str:
     """The key of the QuotaUsage of a quota in a consuming namespace.
 
     Named `<quota namespace>.<quota name>`: a namespace has no dots, so no two quotas share a
-    name. What exceeds a name's length keeps its beginning and ends in a digest of the whole.
+    name. What exceeds a name's length begins with a digest of the whole instead, which is longer
+    than any namespace, so that no quota can be named to share it.
     """
     name = f"{quota_namespace}.{quota_name}"
     if len(name) > NAME_MAX:
-        digest = hashlib.sha256(name.encode()).hexdigest()[:16]
-        name = f"{name[: NAME_MAX - 17].rstrip('-.')}-{digest}"
+        digest = hashlib.sha256(name.encode()).hexdigest()
+        name = f"{digest}.{name[: NAME_MAX - len(digest) - 1].rstrip('-.')}"
     return object_key("quotausages", namespace, name)
 
 
@@ -136,28 +137,32 @@ def stop_of(quota: QuotaView, namespace: str) -> Stop:
 
 
 class Views:
-    """Decoded views by key and version. `size`: entries kept per kind."""
+    """Decoded views by key and version. `size`: entries kept per kind.
+
+    The body counts besides the revision: after a restore of etcd the same revision comes again,
+    with other contents.
+    """
 
     def __init__(self, size: int = 1000) -> None:
         self._size = size
-        self._quotas: dict[str, tuple[int, QuotaView]] = {}
-        self._bindings: dict[str, tuple[int, BindingView]] = {}
-        self._routes: dict[str, tuple[int, Route]] = {}
+        self._quotas: dict[str, tuple[Record, QuotaView]] = {}
+        self._bindings: dict[str, tuple[Record, BindingView]] = {}
+        self._routes: dict[str, tuple[Record, Route]] = {}
 
     def quota(self, record: Record) -> QuotaView:
         found = self._quotas.get(record.key)
-        if found is None or found[0] != record.mod_revision:
+        if found is None or not _is_same(found[0], record):
             if len(self._quotas) >= self._size:
                 self._quotas.clear()
-            found = self._quotas[record.key] = (record.mod_revision, quota_view(record))
+            found = self._quotas[record.key] = (record, quota_view(record))
         return found[1]
 
     def binding(self, record: Record) -> BindingView:
         found = self._bindings.get(record.key)
-        if found is None or found[0] != record.mod_revision:
+        if found is None or not _is_same(found[0], record):
             if len(self._bindings) >= self._size:
                 self._bindings.clear()
-            found = self._bindings[record.key] = (record.mod_revision, binding_view(record))
+            found = self._bindings[record.key] = (record, binding_view(record))
         return found[1]
 
     def route(self, record: Record, known: Mapping[str, Snapshot]) -> Route | frozenset[str]:
@@ -167,7 +172,7 @@ class Views:
         and refuses, since the route guards it all the same.
         """
         found = self._routes.get(record.key)
-        if found is not None and found[0] == record.mod_revision:
+        if found is not None and _is_same(found[0], record):
             return found[1]
         view = self.binding(record)
         if missing := [key for key in view.quota_keys if key not in known]:
@@ -176,7 +181,7 @@ class Views:
         if complete:
             if len(self._routes) >= self._size:
                 self._routes.clear()
-            self._routes[record.key] = (record.mod_revision, route)
+            self._routes[record.key] = (record, route)
         return route
 
     def _build_route(
@@ -192,3 +197,7 @@ class Views:
         shared = ({record.key} | set(view.quota_keys)) - exclusive
         route = Route(record.key, ledger, stops, frozenset(exclusive), frozenset(shared))
         return route, len(stops) == len(quotas)
+
+
+def _is_same(seen: Record, record: Record) -> bool:
+    return seen.mod_revision == record.mod_revision and seen.body == record.body

@@ -4,8 +4,8 @@ What a manager applied before, no longer applies and nobody else owns, goes. Wha
 owns and the configuration would change is a conflict, unless it is forced: then the field changes
 hands. The rules, and the words, are those of structured-merge-diff and kube-apiserver.
 
-A configuration that does not fit the schema is the client's mistake, hence a 400 in
-kube-apiserver's words (which answers 500).
+A configuration that does not fit the schema is answered as kube-apiserver does: with a 500 that
+has no reason.
 """
 
 from collections.abc import Iterator, Mapping
@@ -69,7 +69,8 @@ class Applier:
     def apply(self, live: Object | None, config: Any, how: Apply) -> Applied:
         """`live` is None where there is no object yet. Neither argument is changed.
 
-        Raises StatusError: 400 for a configuration that is none, 409 for conflicts.
+        Raises StatusError: 400 for a configuration that is none, 409 for conflicts, 500 without a
+        reason for one that does not fit the schema.
         """
         config = self._checked(config, how)
         base = live
@@ -110,7 +111,7 @@ class Applier:
         faults: list[str] = []
         self._ownership.type_of(how.subresource).check(checked, "", faults)
         if faults:
-            raise errors.bad_request(
+            raise errors.unclassified(
                 f"failed to create typed patch object ({self._shown(metadata)}): {_told(faults)}"
             )
         if checked.get("metadata") is None:

@@ -23,6 +23,11 @@ MODIFIED = (
 """Why an update with an outdated resourceVersion conflicts."""
 
 
+MAX_CAUSES = 200
+"""More faults than anybody reads: a body of a megabyte can have so many that telling them all would
+take a hundred."""
+
+
 class StatusError(Exception):
     """An answer other than success. `reason` may be empty, as for some of kube-apiserver's 500s."""
 
@@ -114,10 +119,16 @@ def precondition_failed(
 def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> StatusError:
     """422 with one cause per error. Equal errors are one in the message, each a cause of its own.
 
+    At most MAX_CAUSES are told.
+
     `kind` is what kube-apiserver shows: the kind mostly, the plural for an update without a
     resourceVersion, `CreateOptions` (group `meta.k8s.io`) and the like for query parameters.
     """
+    left_out = len(errors) - MAX_CAUSES
+    errors = errors[:MAX_CAUSES]
     texts = list(dict.fromkeys(str(error) for error in errors))
+    if left_out > 0:
+        texts.append(f"and {left_out} more")
     message = f"{f'{kind}.{group}' if group else kind} {go_quote(name)} is invalid"
     if len(texts) == 1:
         message = f"{message}: {texts[0]}"
@@ -170,6 +181,12 @@ def method_not_allowed(resource: Resource, verb: str) -> StatusError:
     return StatusError(405, "MethodNotAllowed", message, details=_details(resource, ""))
 
 
+def method_not_allowed_here() -> StatusError:
+    """For a path that is no resource's."""
+    message = "the server does not allow this method on the requested resource"
+    return StatusError(405, "MethodNotAllowed", message, details={})
+
+
 def not_acceptable(accepted: Sequence[str]) -> StatusError:
     message = f"only the following media types are accepted: {', '.join(accepted)}"
     return StatusError(406, "NotAcceptable", message)
@@ -219,6 +236,11 @@ def server_timeout(resource: Resource, verb: str, seconds: int) -> StatusError:
 
 def timeout(message: str, seconds: int) -> StatusError:
     return StatusError(504, "Timeout", f"Timeout: {message}", retry_after_seconds=seconds)
+
+
+def request_timeout(message: str) -> StatusError:
+    """The client took too long to send its request; nothing was done."""
+    return StatusError(408, "Timeout", f"Timeout: {message}")
 
 
 def service_unavailable(message: str, seconds: int = 1) -> StatusError:

@@ -92,10 +92,14 @@ def _join(text: str, detail: str) -> str:
     return f"{text}: {detail}" if detail else text
 
 
+MAX_SHOWN = 4096
+"""Characters of a value that a message shows: a value may be as long as a request's body."""
+
+
 def show(value: object) -> str:
     """A value as an error message shows it: text quoted, plain numbers, the rest as JSON."""
     if isinstance(value, str):
-        return go_quote(value)
+        return go_quote(value if len(value) <= MAX_SHOWN else f"{value[:MAX_SHOWN]}...")
     if value is None:
         return '"null"'
     if isinstance(value, bool):

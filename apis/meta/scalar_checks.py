@@ -23,6 +23,10 @@ Check = Callable[[Any, str, str, list[FieldError]], None]
 QUANTITY_PATTERN = r"^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 """The pattern that apimachinery names when it cannot read a quantity."""
 
+MOST_QUANTITY = "1e100"
+"""What no quantity may exceed: what is multiplied and summed from such amounts must still be text
+that `quantity.parse` takes, which bounds its length."""
+
 _JSON_TYPES: dict[type, str] = {
     str: "string", int: "integer", float: "number", bool: "boolean",
     list: "array", dict: "object", type(None): "null",
@@ -165,7 +169,8 @@ def _check_boolean(value: Any, parent: str, step: str, errors: list[FieldError])
 
 def _check_quantity(node: QuantityText) -> Check:
     minimum = None if node.minimum is None else quantity.nanos_of(node.minimum)
-    maximum = None if node.maximum is None else quantity.nanos_of(node.maximum)
+    most = MOST_QUANTITY if node.maximum is None else node.maximum
+    maximum = quantity.nanos_of(most)
 
     def check(value: Any, parent: str, step: str, errors: list[FieldError]) -> None:
         if type(value) is not str:
@@ -180,8 +185,8 @@ def _check_quantity(node: QuantityText) -> Check:
         if minimum is not None and nanos < minimum:
             detail = f"must be greater than or equal to {node.minimum}"
             errors.append(fields.invalid(parent + step, value, detail))
-        elif maximum is not None and nanos > maximum:
-            detail = f"must be less than or equal to {node.maximum}"
+        elif nanos > maximum:
+            detail = f"must be less than or equal to {most}"
             errors.append(fields.invalid(parent + step, value, detail))
 
     return check

@@ -203,10 +203,11 @@ inline next_revision() {
 
 inline check_promises() {
 	n = 0;
-	for (k : 0 .. NO - 1) { n = n + (NOW(k) != 0) }
+	at = 0;
+	for (k : 0 .. NO - 1) { n = n + (NOW(k) != 0); at = at + (AT(rev - 1, k) != 0) };
 	promise_1_exact_accounting = used[rev] == n && (NOW(LEDGER) != 0) == (used[rev] != 0);
 	HOLDS(1, promise_1_exact_accounting);
-	promise_2_no_over_admission = used[rev] <= used[rev - 1] || used[rev] <= limit[rev];
+	promise_2_no_over_admission = n <= at || n <= limit[rev];
 	HOLDS(2, promise_2_no_over_admission);
 	no_dangling_reference = n == 0 || NOW(BINDING) != 0;
 	HOLDS(4, no_dangling_reference)
@@ -459,7 +460,8 @@ inline settle(r, b) {
 			tell(g, FAILURE)
 		:: IN(g, r, b) && state[g] == INBATCH && decision[g] == FAULT ->
 			fault_is_true = false;
-			HOLDS(8, fault_is_true)
+			HOLDS(8, fault_is_true);
+			tell(g, FAILURE)
 		:: else
 		fi
 	};
@@ -533,6 +535,9 @@ proctype Batch(byte r; byte b) {
 			stage[r * NB + b] = CONFLICT
 		fi;
 		compared[r * NB + b] = rev }
+#ifdef ANSWER_EARLY
+	:: atomic { stage[r * NB + b] == SENT -> fail_all(r, b, SUCCESS) }
+#endif
 	:: atomic { stage[r * NB + b] == APPLIED -> settle(r, b) }
 	:: atomic { stage[r * NB + b] == CONFLICT -> learn_conflict(r, b); hand_back(r, b) }
 #if LOST

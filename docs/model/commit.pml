@@ -5,8 +5,8 @@
  *   Etcd      takes sendings in any order; guards and writes are one step; its answer may be lost
  *   Other     another replica, always well informed: creates, overwrites and removes the same keys
  *
- * Two transactions. Each writes one key of its own: creates it (guarded as absent, the put carries
- * the group's id) or removes it (guarded at its revision; a delete carries no id).
+ * Two transactions. Each writes one key of its own: creates it (guarded as absent), overwrites it
+ * or removes it (guarded at its revision). A put carries the group's id, a removal nothing.
  */
 
 #ifndef SENDINGS
@@ -213,12 +213,15 @@ active proctype Sender() {
 
 	atomic {
 		if
-		:: removes[0] = 0
-		:: removes[0] = 1; key_mod[0] = 1; guard[0] = 1
+		:: true
+		:: key_mod[0] = 1; guard[0] = 1
+		:: key_mod[0] = 1; guard[0] = 1; removes[0] = 1
 		fi;
+		/* The keys are alike: only one of two mixed pairs is needed. */
 		if
-		:: removes[1] = 0
-		:: removes[0] -> removes[1] = 1; key_mod[1] = 2; guard[1] = 2
+		:: true
+		:: guard[0] -> key_mod[1] = 2; guard[1] = 2
+		:: removes[0] -> key_mod[1] = 2; guard[1] = 2; removes[1] = 1
 		fi;
 		mutual = MUTUAL
 	};

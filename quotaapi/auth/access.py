@@ -22,8 +22,8 @@ Identify = Callable[[web.BaseRequest], Peer]
 class Access:
     """`running`: by name, for the lifecycle to start and to cancel. `checks`: for /readyz.
 
-    `garbage_collected`: see `registry.wiring.Machinery`. `audited`: writes are logged with their
-    user, for others' logs to be joined with.
+    `garbage_collected`: a cluster's controller-manager does it, the server need not. `audited`:
+    writes are logged with their user, for others' logs to be joined with.
     """
 
     authenticators: Sequence[Authenticator]

@@ -6,10 +6,9 @@ from typing import Any, Final
 
 from apis.meta.names import dns1123_label, dns1123_subdomain
 from apis.meta.request import UserInfo
+from quotaapi.auth.asking import METADATA_ONLY, Asker
 from quotaapi.auth.decisions import Decisions
 from quotaapi.auth.interface import MASTERS, Attributes, Decision
-from quotaapi.auth.kube import METADATA_ONLY
-from quotaapi.auth.reachability import Asker
 
 PATH: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 

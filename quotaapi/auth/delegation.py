@@ -25,7 +25,7 @@ from quotaapi.auth.kube import KubeClient
 from quotaapi.auth.namespaces import PATH as NAMESPACES
 from quotaapi.auth.namespaces import ClusterNamespaces
 from quotaapi.auth.peers import NOBODY, Peer, Peers
-from quotaapi.auth.reachability import Asker, Reachability
+from quotaapi.auth.reachability import ClusterAsker, Reachability
 from quotaapi.auth.requestheader import RequestHeaderAuthenticator
 from quotaapi.auth.tokenreview import TokenReviewAuthenticator
 from quotaapi.auth.tokens import TokenAuthenticator
@@ -84,10 +84,14 @@ class Delegation:
         reachability = Reachability()
         timing: dict[str, Any] = {"monotonic": around.monotonic, "spawn": around.spawn}
         config = ClusterConfig(clients.authentication, reachability, self._take)
-        authorizer = AccessReviewAuthorizer(Asker(clients.authorization, reachability), **timing)
-        main = Asker(clients.main, reachability)
+        authorizer = AccessReviewAuthorizer(
+            ClusterAsker(clients.authorization, reachability), **timing
+        )
+        main = ClusterAsker(clients.main, reachability)
         namespaces = ClusterNamespaces(main, **timing)
-        reviews = TokenReviewAuthenticator(Asker(clients.authentication, reachability), **timing)
+        reviews = TokenReviewAuthenticator(
+            ClusterAsker(clients.authentication, reachability), **timing
+        )
         self.access = Access(
             authenticators=self._authenticators(config, reviews),
             authorizer=authorizer,

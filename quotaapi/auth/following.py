@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Final, Protocol
 
-from quotaapi.auth.kube import METADATA_LIST, METADATA_ONLY, KubeClient, KubeUnavailable
+from quotaapi.auth.asking import METADATA_LIST, METADATA_ONLY
+from quotaapi.auth.kube import KubeClient, KubeUnavailable
 
 _log = logging.getLogger(__name__)
 

@@ -9,7 +9,6 @@ import asyncio
 import logging
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
 
 from apis.meta import codec
+from quotaapi.auth.asking import Answer
 from quotaapi.auth.interface import ClusterAccessError
 
 _log = logging.getLogger(__name__)
@@ -28,8 +28,6 @@ CONNECTIONS: Final = 100
 LINE_BYTES: Final = 8 * 1024 * 1024
 """A watch's longest line: above etcd's largest object, twice escaped."""
 
-METADATA_ONLY: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 APPLY: Final = "application/apply-patch+yaml"
 """JSON is YAML; kube-apiserver knows server-side apply by this name only."""
 
@@ -39,22 +37,6 @@ RELOAD_SECONDS: Final = 10.0
 
 class KubeUnavailable(Exception):
     """kube-apiserver gave no answer, or none that says anything."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    status: int
-    body: Any
-
-    @property
-    def ok(self) -> bool:
-        return 200 <= self.status < 300
-
-    @property
-    def message(self) -> str:
-        """A Status's message, for logs."""
-        text = self.body.get("message", "") if isinstance(self.body, Mapping) else ""
-        return f"HTTP {self.status}: {text}"
 
 
 class KubeClient:

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from admission.plugins.lookups import Phase
 from apis.meta.names import dns1123_label
+from quotaapi.auth.asking import Asker
 from quotaapi.auth.decisions import Decisions
-from quotaapi.auth.reachability import Asker
 
 PATH: Final = "/api/v1/namespaces"
 

@@ -5,14 +5,13 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
 from apis.meta import errors
-from quotaapi.auth.kube import Answer, KubeClient, KubeUnavailable
+from quotaapi.auth.asking import Answer, unavailable
+from quotaapi.auth.kube import KubeClient, KubeUnavailable
 
 _log = logging.getLogger(__name__)
 
 TOLERATED_FAILURES: Final = 2
 """So many calls in a row may fail before the server says that it is not ready: one may be lost."""
-
-RETRY_SECONDS: Final = 1
 
 
 class Reachability:
@@ -34,8 +33,8 @@ class Reachability:
         self._why = why
 
 
-class Asker:
-    """Asks kube-apiserver, and raises 503 where nobody answers: nothing is decided by guess."""
+class ClusterAsker:
+    """`asking.Asker` by a client; what comes of it is learned."""
 
     def __init__(self, client: KubeClient, reachability: Reachability) -> None:
         self._client = client
@@ -48,7 +47,6 @@ class Asker:
         return await self._told(self._client.request("POST", path, body))
 
     def useless(self, answer: Answer) -> errors.StatusError:
-        """For an answer that decides nothing: mostly the server's own rights are missing."""
         self._reachability.failed(answer.message)
         _log.warning("kube-apiserver's answer decides nothing: %s", answer.message)
         return unavailable()
@@ -61,10 +59,3 @@ class Asker:
             raise unavailable() from error
         self._reachability.answered()
         return answer
-
-
-def unavailable() -> errors.StatusError:
-    """The reason is the log's and /readyz's: it may name hosts."""
-    return errors.service_unavailable(
-        "kube-apiserver, which decides this, cannot be asked for now", RETRY_SECONDS
-    )

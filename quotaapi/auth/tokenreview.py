@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from apis.meta import errors
 from apis.meta.request import UserInfo
+from quotaapi.auth.asking import Asker
 from quotaapi.auth.decisions import Decisions
 from quotaapi.auth.interface import Credentials, authenticated
-from quotaapi.auth.reachability import Asker
 from quotaapi.auth.tokens import bearer_token
 
 PATH: Final = "/apis/authentication.k8s.io/v1/tokenreviews"

@@ -1,7 +1,7 @@
 """What a user may, asked by the user: `kubectl auth can-i` and `kubectl auth whoami`.
 
 Behind a kube-apiserver it is that server's to say. A server that stands alone is asked itself, so
-it answers the three questions about oneself; nothing is stored and discovery does not list them.
+it answers the three questions about oneself; nothing is stored.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,9 +14,9 @@ from apis.meta import errors, fields
 from apis.meta.fields import FieldError
 from apis.meta.transaction import Object
 from quotaapi.auth.interface import MASTERS, Authorizer
-from quotaapi.endpoints import respond
+from quotaapi.endpoints import protobuf, respond
 from quotaapi.endpoints.bodies import read_object
-from quotaapi.endpoints.exchange import Exchange, Handler
+from quotaapi.endpoints.exchange import Exchange, Handler, read_body
 from quotaapi.endpoints.negotiation import accepted
 
 _AUTHORIZATION: Final = "authorization.k8s.io"
@@ -25,6 +25,33 @@ _AUTHENTICATION: Final = "authentication.k8s.io"
 _ACCESS: Final = "SelfSubjectAccessReview"
 _RULES: Final = "SelfSubjectRulesReview"
 _SUBJECT: Final = "SelfSubjectReview"
+
+_TEXT: Final = None
+_PROTOBUF: Final[Mapping[str, protobuf.Fields]] = {
+    _ACCESS: {
+        2: (
+            "spec",
+            {
+                1: (
+                    "resourceAttributes",
+                    {
+                        1: ("namespace", _TEXT),
+                        2: ("verb", _TEXT),
+                        3: ("group", _TEXT),
+                        4: ("version", _TEXT),
+                        5: ("resource", _TEXT),
+                        6: ("subresource", _TEXT),
+                        7: ("name", _TEXT),
+                    },
+                ),
+                2: ("nonResourceAttributes", {1: ("path", _TEXT), 2: ("verb", _TEXT)}),
+            },
+        )
+    },
+    _RULES: {2: ("spec", {1: ("namespace", _TEXT)})},
+    _SUBJECT: {},
+}
+"""The fields' numbers: newer kubectls send these kinds as protobuf, and take JSON for an answer."""
 
 Answer = Callable[[Exchange, Object], Awaitable[Object]]
 """A request's `spec` -> the answer's `status`. Raises 422."""
@@ -45,7 +72,7 @@ class Asked:
 
 
 def actions(authorizer: Authorizer) -> Mapping[str, Handler]:
-    """Path -> what a POST to it does."""
+    """Path -> what answers it, which is a POST's."""
 
     async def access(exchange: Exchange, spec: Object) -> Object:
         asked = _asked(spec)
@@ -81,8 +108,10 @@ def _handler(group: str, kind: str, answer: Answer) -> Handler:
     api_version = f"{group}/v1"
 
     async def handle(exchange: Exchange) -> web.StreamResponse:
+        if exchange.request.method != "POST":
+            raise errors.method_not_allowed_here()
         representation = accepted(exchange.header("Accept"))
-        review = (await read_object(exchange, kind)).value
+        review = await _review(exchange, kind)
         if (review.get("apiVersion"), review.get("kind")) != (api_version, kind):
             raise errors.bad_request(f"the object provided is no {kind} of {api_version}")
         spec = review.get("spec") or {}
@@ -99,6 +128,17 @@ def _handler(group: str, kind: str, answer: Answer) -> Handler:
         return respond.value(exchange, found, representation, status=201)
 
     return handle
+
+
+async def _review(exchange: Exchange, kind: str) -> Object:
+    media_type = exchange.header("Content-Type").partition(";")[0].strip().lower()
+    if media_type != protobuf.MEDIA_TYPE:
+        read: Object = (await read_object(exchange, kind)).value
+        return read
+    try:
+        return protobuf.decode(await read_body(exchange.request), _PROTOBUF[kind])
+    except ValueError as error:
+        raise errors.unrecognized(kind, str(error)) from None
 
 
 def _asked(spec: Object) -> Asked:

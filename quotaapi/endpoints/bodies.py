@@ -1,5 +1,6 @@
 """Request bodies: bytes to objects, and what kube-apiserver says where they are none."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -13,6 +14,8 @@ _DECODERS: Final[Mapping[str, Callable[[bytes], Decoded]]] = {
     YAML: codec.decode_yaml,
 }
 _SHOWN_BYTES: Final = 30
+_LARGE_BYTES: Final = 64 * 1024
+"""Some milliseconds of YAML; few objects are so large."""
 _TYPE_META: Final = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
     'Kind string "json:\\"kind,omitempty\\"" }'
@@ -24,7 +27,7 @@ async def read_object(exchange: Exchange, kind: str) -> Decoded:
     media_type = body_type(exchange.header("Content-Type"), MEDIA_TYPES)
     data = await read_body(exchange.request)
     try:
-        decoded = _DECODERS[media_type](data)
+        decoded = await decode(_DECODERS[media_type], data)
     except codec.DecodeError as error:
         raise _unrecognized(kind, f"json parse error: {error}", data) from None
     if isinstance(decoded.value, dict):
@@ -35,6 +38,14 @@ async def read_object(exchange: Exchange, kind: str) -> Decoded:
     found = codec.json_type(decoded.value)
     why = f"json: cannot unmarshal {found} into Go value of type {_TYPE_META}"
     raise _unrecognized(kind, f"json parse error: {why}", data)
+
+
+async def decode(decoder: Callable[[bytes], Decoded], data: bytes) -> Decoded:
+    """`decoder(data)`; where that takes long in a thread, so that others are served meanwhile."""
+    # A few aliases of YAML may stand for a megabyte.
+    if len(data) < _LARGE_BYTES and not (decoder is codec.decode_yaml and b"&" in data):
+        return decoder(data)
+    return await asyncio.to_thread(decoder, data)
 
 
 async def read_options(exchange: Exchange) -> tuple[bytes, Callable[[bytes], Any]]:

@@ -8,6 +8,7 @@ from typing import Final
 from aiohttp import web
 
 from quotaapi.endpoints import respond
+from quotaapi.endpoints.compression import accepts_gzip
 from quotaapi.endpoints.exchange import Exchange
 
 _LEAST_GZIPPED_BYTES: Final = 1400
@@ -39,7 +40,7 @@ def answer(
     exchange: Exchange, document: Document, *, cache_control: str = "", expires: str = ""
 ) -> web.Response:
     """The document, or 304 where the client has it already."""
-    gzipped = document.gzipped and _accepts_gzip(exchange.header("Accept-Encoding"))
+    gzipped = document.gzipped and accepts_gzip(exchange.header("Accept-Encoding"))
     body = document.gzipped if gzipped else document.body
     headers = respond.headers(exchange, document.content_type)
     headers["ETag"] = f'"{document.etag}"'
@@ -60,11 +61,3 @@ def _has(if_none_match: str, etag: str) -> bool:
     """Weak comparison, as RFC 9110 has it for this header."""
     tags = (tag.strip().removeprefix("W/") for tag in if_none_match.split(","))
     return any(tag in ("*", f'"{etag}"') for tag in tags)
-
-
-def _accepts_gzip(header: str) -> bool:
-    for part in header.lower().split(","):
-        coding, *parameters = (piece.strip() for piece in part.split(";"))
-        if coding == "gzip":
-            return not any(piece in ("q=0", "q=0.0", "q=0.00", "q=0.000") for piece in parameters)
-    return False

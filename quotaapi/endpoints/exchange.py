@@ -1,5 +1,6 @@
 """One request on its way through the filters to its endpoint, and its body."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,9 @@ from quotaapi.endpoints.requestinfo import RequestInfo
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
 """kube-apiserver's limit for a request's body."""
+
+BODY_SECONDS = 30.0
+"""How long a body may take to arrive: less than a request may take, so that its answer is certain."""
 
 
 @dataclass(slots=True)
@@ -33,23 +37,35 @@ Handler = Callable[[Exchange], Awaitable[web.StreamResponse]]
 
 
 async def read_body(request: web.BaseRequest) -> bytes:
-    """The whole body. Raises 413 as soon as it is known to be too long: the rest is not read."""
+    """The whole body. Raises 413 as soon as it is known to be too long, the rest is not read; and
+    408 for one that does not come in BODY_SECONDS."""
     if (request.content_length or 0) > MAX_BODY_BYTES:
         raise _too_large()
     if not request.body_exists:
         return b""
     if request.headers.get("Expect", "").lower() == "100-continue":
         await _invite(request)
-    chunks: list[bytes] = []
-    size = 0
     try:
-        while chunk := await request.content.readany():
-            size += len(chunk)
-            if size > MAX_BODY_BYTES:
-                raise _too_large()
-            chunks.append(chunk)
+        if request.content.is_eof():  # has come with the head: no timer is needed
+            return await _read(request)
+        async with asyncio.timeout(BODY_SECONDS) as limit:
+            return await _read(request)
     except web.RequestPayloadError as error:
         raise errors.bad_request(f"malformed request body: {error}") from error
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise errors.request_timeout(f"the body did not come within {BODY_SECONDS:g}s") from None
+
+
+async def _read(request: web.BaseRequest) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := await request.content.readany():
+        size += len(chunk)
+        if size > MAX_BODY_BYTES:
+            raise _too_large()
+        chunks.append(chunk)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 

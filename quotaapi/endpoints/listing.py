@@ -45,7 +45,7 @@ def list_query(resource: Resource, text: str) -> ListQuery:
     return ListQuery(
         labels,
         _fields(resource, query),
-        resource_version=parameters.resource_version(version),
+        resource_version=parameters.list_resource_version(version),
         match=parameters.first(query, "resourceVersionMatch"),
         limit=limit,
         continue_token=token,
@@ -53,7 +53,7 @@ def list_query(resource: Resource, text: str) -> ListQuery:
 
 
 def watch_query(resource: Resource, text: str) -> WatchQuery:
-    """Raises 400 and 422. A limit and a continue token mean nothing to a watch."""
+    """Raises 400, 422 and 500. A limit and a continue token mean nothing to a watch."""
     query = parameters.parse(text)
     timeout = max(parameters.integer(query, "timeoutSeconds") or 0, 0)
     labels = _labels(query)

@@ -29,6 +29,10 @@ class Mutations:
         return self._running
 
     @property
+    def limit(self) -> int:
+        return self._limit
+
+    @property
     def full(self) -> bool:
         return self._running >= self._limit
 

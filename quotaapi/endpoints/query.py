@@ -12,6 +12,7 @@ from urllib.parse import parse_qs
 
 from apis.meta import codec, errors, fields
 from apis.meta.fields import FieldError
+from apis.meta.managers import MAX_MANAGER_BYTES, manager_name
 from quotaapi.registry.options import DeleteOptions, WriteOptions
 
 Query = Mapping[str, Sequence[str]]
@@ -20,7 +21,6 @@ _MAX_PARAMETERS: Final = 100
 _FIELD_VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
 _PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
 _INT64: Final = 2**63
-MAX_FIELD_MANAGER_BYTES: Final = 128
 
 EMPTY: Final[Query] = {}
 
@@ -71,47 +71,76 @@ def _strconv(function: str, text: str, why: str) -> str:
 
 
 def resource_version(text: str) -> int | None:
-    """None where it is absent or empty: the newest. Raises 400 for one that is no number."""
+    """None where it is absent or empty: the newest.
+
+    One that is no number is a 500 without a reason, as from kube-apiserver (for a list: see
+    `list_resource_version`).
+    """
+    version, fault = _resource_version(text)
+    if fault:
+        raise errors.unclassified(fault)
+    return version
+
+
+def list_resource_version(text: str) -> int | None:
+    """As `resource_version`, but for a list, which answers 400."""
+    version, fault = _resource_version(text)
+    if fault:
+        raise errors.bad_request(f"invalid resource version: {fault}")
+    return version
+
+
+def _resource_version(text: str) -> tuple[int | None, str]:
     if not text:
-        return None
+        return None, ""
     if not (text.isascii() and text.isdigit()):
         why = "invalid syntax"
     elif len(text) > 20 or int(text) >= 2**64:
         why = "value out of range"
     else:
-        return int(text)
-    error = fields.invalid("resourceVersion", text, _strconv("ParseUint", text, why))
-    raise errors.bad_request(f"invalid resource version: {error}")
+        return int(text), ""
+    return None, str(fields.invalid("resourceVersion", text, _strconv("ParseUint", text, why)))
 
 
 @lru_cache(maxsize=256)
-def _write_options(kind: str, text: str) -> WriteOptions:
+def _write_options(kind: str, text: str, user_agent: str, *, applies: bool = False) -> WriteOptions:
     query = parse(text)
-    faults = [*_dry_run_faults(query.get("dryRun", ())), *_manager_faults(query)]
+    manager, force = first(query, "fieldManager"), boolean(query, "force")
+    faults = []
+    if applies and not manager:
+        faults.append(fields.required("fieldManager", "is required for apply patch"))
+    if kind == "PatchOptions" and not applies and force is not None:
+        faults.append(fields.forbidden("force", "may not be specified for non-apply patch"))
+    faults += [*_manager_faults(manager), *_dry_run_faults(query.get("dryRun", ()))]
     validation = first(query, "fieldValidation")
     if validation not in _FIELD_VALIDATIONS:
         faults.append(fields.not_supported("fieldValidation", validation, _FIELD_VALIDATIONS))
-    if kind == "PatchOptions" and boolean(query, "force") is not None:
-        faults.append(fields.forbidden("force", "may not be specified for non-apply patch"))
     _refuse(kind, faults)
     return WriteOptions(
         dry_run=any(query.get("dryRun", ())),
-        field_manager=first(query, "fieldManager"),
+        field_manager=manager_name(manager, user_agent),
         field_validation=validation or "Warn",
+        force=bool(force),
     )
 
 
-def create_options(text: str) -> WriteOptions:
-    return _write_options("CreateOptions", text)
+def create_options(text: str, user_agent: str) -> WriteOptions:
+    """A client that names no field manager goes by its User-Agent."""
+    return _write_options("CreateOptions", text, user_agent)
 
 
-def update_options(text: str) -> WriteOptions:
-    return _write_options("UpdateOptions", text)
+def update_options(text: str, user_agent: str) -> WriteOptions:
+    return _write_options("UpdateOptions", text, user_agent)
 
 
-def patch_options(text: str) -> WriteOptions:
-    """Of every patch but apply, which alone knows `force`."""
-    return _write_options("PatchOptions", text)
+def patch_options(text: str, user_agent: str) -> WriteOptions:
+    """Of every patch but apply."""
+    return _write_options("PatchOptions", text, user_agent)
+
+
+def apply_options(text: str) -> WriteOptions:
+    """An apply names its manager, and alone knows `force`."""
+    return _write_options("PatchOptions", text, "", applies=True)
 
 
 def _dry_run_faults(values: Sequence[str]) -> list[FieldError]:
@@ -120,11 +149,10 @@ def _dry_run_faults(values: Sequence[str]) -> list[FieldError]:
     return [fields.not_supported("dryRun", list(values), ("All",))]
 
 
-def _manager_faults(query: Query) -> list[FieldError]:
-    manager = first(query, "fieldManager")
+def _manager_faults(manager: str) -> list[FieldError]:
     faults = []
-    if len(manager.encode()) > MAX_FIELD_MANAGER_BYTES:
-        faults.append(fields.too_long("fieldManager", MAX_FIELD_MANAGER_BYTES))
+    if len(manager.encode()) > MAX_MANAGER_BYTES:
+        faults.append(fields.too_long("fieldManager", MAX_MANAGER_BYTES))
     if not manager.isprintable():
         why = "should not contain non-printable characters"
         faults.append(fields.invalid("fieldManager", manager, why))

@@ -1,6 +1,7 @@
 """Answers: bytes on their way out. A stored object's JSON is sent as it is stored, never decoded."""
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from aiohttp import web
@@ -9,6 +10,7 @@ from multidict import CIMultiDict
 from apis.meta import codec, errors
 from apis.meta.errors import StatusError
 from quotaapi.endpoints import query
+from quotaapi.endpoints.compression import LEAST_BYTES, accepts_gzip, gzipped
 from quotaapi.endpoints.exchange import Exchange
 from quotaapi.endpoints.negotiation import JSON, YAML, Representation
 
@@ -34,7 +36,14 @@ def headers(exchange: Exchange, content_type: str = JSON) -> Headers:
 def raw(
     exchange: Exchange, body: bytes, *, status: int = 200, content_type: str = JSON
 ) -> web.Response:
-    return web.Response(status=status, body=body, headers=headers(exchange, content_type))
+    """For what is no longer than an object may be; longer answers go out in `chunks`."""
+    said = headers(exchange, content_type)
+    if len(body) >= LEAST_BYTES:
+        said["Vary"] = "Accept-Encoding"
+        if accepts_gzip(exchange.header("Accept-Encoding")):
+            said["Content-Encoding"] = "gzip"
+            body = b"".join(gzipped((body,)))
+    return web.Response(status=status, body=body, headers=said)
 
 
 def text(exchange: Exchange, body: str, *, status: int = 200) -> web.Response:
@@ -119,21 +128,40 @@ def _quoted(warning: str) -> str:
 CHUNK_BYTES: Final = 256 * 1024
 
 
-async def chunks(exchange: Exchange, parts: Iterable[bytes], total: int) -> web.StreamResponse:
-    """A long answer, of known length, written piece by piece: others are served in between."""
-    answer = web.StreamResponse(headers=headers(exchange))
-    answer.content_length = total
+async def chunks(
+    exchange: Exchange, parts: Sequence[bytes], *, content_type: str = JSON
+) -> web.StreamResponse:
+    """A long answer, written piece by piece: others are served in between."""
+    answer = web.StreamResponse(headers=headers(exchange, content_type))
+    answer.headers["Vary"] = "Accept-Encoding"
+    pieces: Iterable[bytes] = _pieces(parts)
+    if accepts_gzip(exchange.header("Accept-Encoding")):
+        answer.headers["Content-Encoding"] = "gzip"
+        pieces = gzipped(pieces)
+    else:
+        answer.content_length = sum(map(len, parts))
     await answer.prepare(exchange.request)
     if exchange.request.method == "HEAD":
         return answer
+    for piece in pieces:
+        if piece:
+            await answer.write(piece)
+        await asyncio.sleep(0)  # writing does not wait while the client keeps up
+    await answer.write_eof()
+    return answer
+
+
+def _pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in pieces of about CHUNK_BYTES."""
     pending: list[bytes] = []
     size = 0
     for part in parts:
-        pending.append(part)
-        size += len(part)
-        if size >= CHUNK_BYTES:
-            await answer.write(b"".join(pending))
-            pending.clear()
-            size = 0
-    await answer.write_eof(b"".join(pending))
-    return answer
+        for at in range(0, len(part), CHUNK_BYTES):
+            piece = part[at : at + CHUNK_BYTES]
+            pending.append(piece)
+            size += len(piece)
+            if size >= CHUNK_BYTES:
+                yield b"".join(pending)
+                pending.clear()
+                size = 0
+    yield b"".join(pending)

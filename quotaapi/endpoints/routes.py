@@ -16,6 +16,7 @@ from quotaapi.endpoints.get import get
 from quotaapi.endpoints.list import list_
 from quotaapi.endpoints.patch import patch
 from quotaapi.endpoints.requestinfo import RequestInfo
+from quotaapi.endpoints.standalone import Find, nothing
 from quotaapi.endpoints.subresources import subresource
 from quotaapi.endpoints.update import update
 from quotaapi.endpoints.watch import watch
@@ -36,25 +37,21 @@ STATUS_VERBS: Final[Mapping[str, Verb]] = {"get": get, "update": update, "patch"
 _NAMED: Final = frozenset({"update", "patch"})
 
 
-def dispatcher(
-    api: Api, pages: Mapping[str, Handler], actions: Mapping[str, Handler] | None = None
-) -> Handler:
+def dispatcher(api: Api, pages: Mapping[str, Handler], find: Find = nothing) -> Handler:
     """The end of the filter chain. `pages`: exact paths that are no objects (discovery and the like).
 
-    `actions`: exact paths that are posted to, and nothing else.
+    `find`: what else answers a path that is no object's, whatever the method.
     """
-    posted = actions or {}
 
     async def dispatch(exchange: Exchange) -> web.StreamResponse:
         info = exchange.info
         if not info.resource:
-            path = info.path.rstrip("/") or "/" if info.valid else ""
-            methods = ("POST",) if path in posted else ("GET", "HEAD")
-            page = posted.get(path) or pages.get(path)
+            page = pages.get(info.path.rstrip("/") or "/") if info.valid else None
             if page is None:
-                return respond.no_such_page(exchange)
-            if info.method not in methods:
-                raise _method_not_allowed()
+                page = find(info) if info.valid else None
+                return await page(exchange) if page else respond.no_such_page(exchange)
+            if info.method not in ("GET", "HEAD"):
+                raise errors.method_not_allowed_here()
             return await page(exchange)
         rest = api.rests.get(info.resource)
         if rest is None or not _has_path(rest.resource, info):
@@ -98,8 +95,3 @@ def _subresource_verbs(resource: Resource, info: RequestInfo) -> Mapping[str, Ve
     if found is None:
         raise errors.not_found(resource, info.name)
     return found.verbs
-
-
-def _method_not_allowed() -> errors.StatusError:
-    message = "the server does not allow this method on the requested resource"
-    return errors.StatusError(405, "MethodNotAllowed", message, details={})

@@ -13,8 +13,9 @@ from apis.meta.resource import Resource
 from apis.meta.table import IncludeObject
 from apis.meta.transaction import Header, Object, Record
 from quotaapi.endpoints import query, respond
+from quotaapi.endpoints.encoding import yaml_parts
 from quotaapi.endpoints.exchange import Exchange
-from quotaapi.endpoints.negotiation import Representation, Shape
+from quotaapi.endpoints.negotiation import JSON, YAML, Representation, Shape
 from storage.interface import Page
 
 _BREATH: Final = 200
@@ -160,9 +161,20 @@ async def page(
     check_shape(representation, is_list=True)
     if representation.plain and not respond.wants_pretty(exchange):
         return await _plain_list(exchange, resource, found)
-    return respond.value(
-        exchange, await _list_value(exchange, resource, found, representation), representation
-    )
+    value = await _list_value(exchange, resource, found, representation)
+    if representation.yaml:
+        long = "rows" if representation.shape is Shape.TABLE else "items"
+        return await _in_parts(exchange, await yaml_parts(value, long), YAML)
+    encode = codec.encode_pretty if respond.wants_pretty(exchange) else codec.encode
+    return await _in_parts(exchange, [encode(value)], JSON)
+
+
+async def _in_parts(
+    exchange: Exchange, parts: Sequence[bytes], content_type: str
+) -> web.StreamResponse:
+    if sum(map(len, parts)) <= respond.CHUNK_BYTES:
+        return respond.raw(exchange, b"".join(parts), content_type=content_type)
+    return await respond.chunks(exchange, parts, content_type=content_type)
 
 
 async def _plain_list(exchange: Exchange, resource: Resource, found: Page) -> web.StreamResponse:
@@ -174,8 +186,6 @@ async def _plain_list(exchange: Exchange, resource: Resource, found: Page) -> we
     )
     if len(found.records) <= _BREATH_PLAIN:
         items = b",".join([record.json() for record in found.records])
-        if len(items) <= respond.CHUNK_BYTES:
-            return respond.raw(exchange, b"%b%b]}" % (head, items))
         parts = [head, items, b"]}"]
     else:
         parts = [head]
@@ -186,13 +196,7 @@ async def _plain_list(exchange: Exchange, resource: Resource, found: Page) -> we
             parts.append(b",".join([record.json() for record in batch]))
             await asyncio.sleep(0)
         parts.append(b"]}")
-    return await respond.chunks(exchange, _pieces(parts), sum(map(len, parts)))
-
-
-def _pieces(parts: Sequence[bytes]) -> Sequence[bytes]:
-    """No part longer than a chunk."""
-    size = respond.CHUNK_BYTES
-    return [part[at : at + size] for part in parts for at in range(0, len(part), size)]
+    return await _in_parts(exchange, parts, JSON)
 
 
 def _list_metadata(found: Page) -> dict[str, Any]:

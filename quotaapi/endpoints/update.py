@@ -14,7 +14,7 @@ async def update(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse
     info = exchange.info
     representation = accepted(exchange.header("Accept"))
     body = await read_object(exchange, rest.resource.kind)
-    options = query.update_options(info.query)
+    options = query.update_options(info.query, exchange.header("User-Agent"))
     written = await api.mutations.run(
         rest.update(
             exchange.user, info.namespace, info.name, body, options, subresource=info.subresource

@@ -19,7 +19,7 @@ from quotaapi.filters.authentication import with_authentication
 from quotaapi.filters.authorization import with_authorization
 from quotaapi.filters.errors import with_errors
 from quotaapi.filters.health import with_health
-from quotaapi.filters.inflight import ReadLimit, with_inflight_limit
+from quotaapi.filters.inflight import InflightLimit, with_inflight_limit
 from quotaapi.filters.timeout import with_timeout
 
 WebHandler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -36,7 +36,7 @@ class Filters:
     authorizer: Authorizer
     resources: Mapping[str, Resource]
     counts: RequestCounts
-    reads: ReadLimit
+    reads: InflightLimit
     mutations: Mutations
     request_timeout_seconds: float
     clock: Callable[[], datetime]

@@ -1,10 +1,12 @@
 """The way of a create, down to the gate."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from apis.meta import codec, errors
 from apis.meta.codec import Decoded
 from apis.meta.errors import StatusError
+from apis.meta.managers import Entries
 from apis.meta.request import Attributes, Operation, UserInfo
 from apis.meta.transaction import Committed, Conflict, Object, Record, encode_body
 from quotaapi.registry import decoding, metadata, settling
@@ -13,7 +15,7 @@ from quotaapi.registry.options import WriteOptions, Written
 from quotaapi.registry.wiring import ATTEMPTS, Machinery
 
 
-class _NameTakenError(Exception):
+class NameTakenError(Exception):
     """The name exists; `terminating`: its object is being deleted."""
 
     def __init__(self, *, terminating: bool) -> None:
@@ -27,6 +29,7 @@ async def create(
     """The body is used up: it becomes the object that is stored."""
     resource = machinery.resource
     obj = decoding.body_object(resource, body)
+    given = decoding.given_entries(obj)
     warnings = decoding.shape(
         resource,
         obj,
@@ -34,18 +37,23 @@ async def create(
         field_validation=options.field_validation,
         refusal=decoding.body_refusal(resource),
     )
-    _check_namespace(obj, namespace)
+    check_namespace(obj, namespace)
     _check_version(obj)
+
+    def owned(settled: Object) -> Entries:
+        manager, now = options.field_manager, machinery.now()
+        return machinery.ownership.created(settled, manager=manager, now=now, given=given)
+
     base = "" if obj["metadata"].get("name") else obj["metadata"].get("generateName", "")
     for attempt in range(NAME_ATTEMPTS if base else 1):
         # A generated name that is taken is no answer; the next one starts from the client's body.
         candidate = codec.copy(obj) if base else obj
         if base:
             candidate["metadata"]["name"] = generated_name(base, machinery.random_suffix())
-        attributes = _prepared(machinery, user, namespace, candidate, options)
+        attributes = prepared(machinery, user, namespace, candidate, options)
         try:
-            written = await _create_one(machinery, attributes, candidate)
-        except _NameTakenError as taken:
+            written = await create_one(machinery, attributes, candidate, owned)
+        except NameTakenError as taken:
             name = candidate["metadata"]["name"]
             refusal = errors.already_exists(resource, name, terminating=taken.terminating)
             if not base:
@@ -53,11 +61,12 @@ async def create(
             if attempt == NAME_ATTEMPTS - 1:
                 raise _no_unique_name(refusal) from None
             continue
-        return _with_warnings(written, warnings + metadata.finalizer_warnings(obj["metadata"]))
+        warnings += metadata.finalizer_warnings(obj["metadata"])
+        return replace(written, warnings=tuple(warnings)) if warnings else written
     raise AssertionError("the last attempt returns or raises")
 
 
-def _prepared(
+def prepared(
     machinery: Machinery, user: UserInfo, namespace: str, obj: Object, options: WriteOptions
 ) -> Attributes:
     """The object with what the server sets, as mutating admission is to see it."""
@@ -79,10 +88,20 @@ def _prepared(
     )
 
 
-async def _create_one(machinery: Machinery, attributes: Attributes, obj: Object) -> Written:
-    """Default, judge and store one candidate, the object of `attributes`. Raises _NameTakenError."""
+async def create_one(
+    machinery: Machinery,
+    attributes: Attributes,
+    obj: Object,
+    owned: Callable[[Object], Entries],
+) -> Written:
+    """Default, judge and store one candidate, the object of `attributes`. Raises NameTakenError.
+
+    `owned`: the entries of the object the way it is to be stored.
+    """
     resource = machinery.resource
     await settling.settle(machinery, attributes, obj)
+    if entries := owned(obj):
+        obj["metadata"]["managedFields"] = entries
     key = machinery.key(attributes.namespace, attributes.name)
     async with machinery.transactor.claim_object(key):
         for _ in range(ATTEMPTS):
@@ -106,7 +125,7 @@ def _created(key: str, obj: Object, committed: Committed | None) -> Written:
     return Written.of(committed.records[key], created=True)
 
 
-def _check_namespace(obj: Object, namespace: str) -> None:
+def check_namespace(obj: Object, namespace: str) -> None:
     """A namespaced object's namespace is the path's; a cluster-scoped one's counts for nothing."""
     given = obj["metadata"].get("namespace")
     if namespace and given and given != namespace:
@@ -116,12 +135,13 @@ def _check_namespace(obj: Object, namespace: str) -> None:
 
 
 def _check_version(obj: Object) -> None:
+    """The words, and the lack of a reason, are kube-apiserver's."""
     if obj["metadata"].get("resourceVersion", "0") != "0":
-        raise errors.bad_request("resourceVersion should not be set on objects to be created")
+        raise errors.unclassified("resourceVersion should not be set on objects to be created")
 
 
-def _taken(existing: Record) -> _NameTakenError:
-    return _NameTakenError(terminating="deletionTimestamp" in existing.object()["metadata"])
+def _taken(existing: Record) -> NameTakenError:
+    return NameTakenError(terminating="deletionTimestamp" in existing.object()["metadata"])
 
 
 def _no_unique_name(refusal: StatusError) -> StatusError:
@@ -132,7 +152,3 @@ def _no_unique_name(refusal: StatusError) -> StatusError:
         details=refusal.details,
         retry_after_seconds=1,
     )
-
-
-def _with_warnings(written: Written, warnings: list[str]) -> Written:
-    return replace(written, warnings=tuple(warnings)) if warnings else written

@@ -5,11 +5,13 @@ the functions here are given the refusal to raise.
 """
 
 from collections.abc import Callable, Collection
+from typing import Any
 
 from apis.meta import codec, errors, fields
 from apis.meta.codec import Decoded
 from apis.meta.errors import StatusError
 from apis.meta.resource import Resource
+from apis.meta.structure import ABSENT
 from apis.meta.transaction import Object
 from quotaapi.registry import metadata
 
@@ -67,6 +69,12 @@ def patched_object(patched: object, refusal: Refusal) -> Object:
     if not patched.get("kind"):
         raise refusal("Object 'Kind' is missing")
     return patched
+
+
+def given_entries(obj: Object) -> Any:
+    """`managedFields` as the client sent them, for `apis.meta.managedfields`; `shape` drops them."""
+    given = obj.get("metadata")
+    return given.get("managedFields", ABSENT) if isinstance(given, dict) else ABSENT
 
 
 def shape(

@@ -103,9 +103,7 @@ def _check_preconditions(
 
 def _lingering(machinery: Machinery, old: Object, options: DeleteOptions) -> Object | None:
     """The terminating object that finalizers leave, or None where it goes at once."""
-    finalizers = list(old["metadata"].get("finalizers", ()))
-    if machinery.garbage_collected:
-        finalizers = finalizers_after(finalizers, options.propagation)
+    finalizers = finalizers_after(old["metadata"].get("finalizers", ()), options.propagation)
     if not finalizers:
         return None
     new: Object = codec.copy(old)

@@ -8,11 +8,13 @@ from apis.meta.transaction import Header, Object, Record, splice_version
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """`field_validation`: Ignore, Warn or Strict. `field_manager`: "" where the client named none."""
+    """`field_validation`: Ignore, Warn or Strict. `field_manager`: who owns what is written, "" where
+    the client neither named it nor itself. `force`: an apply takes what others own."""
 
     dry_run: bool = False
     field_manager: str = ""
     field_validation: str = "Warn"
+    force: bool = False
 
 
 @dataclass(frozen=True, slots=True)

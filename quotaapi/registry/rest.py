@@ -56,6 +56,19 @@ class Rest(Protocol):
         subresource: str = "",
     ) -> Written: ...
 
+    async def apply(
+        self,
+        user: UserInfo,
+        namespace: str,
+        name: str,
+        config: Decoded,
+        options: WriteOptions,
+        *,
+        subresource: str = "",
+    ) -> Written:
+        """Server-side apply: creates the object where there is none, but not by way of a subresource."""
+        ...
+
     async def delete(
         self, user: UserInfo, namespace: str, name: str, options: DeleteOptions
     ) -> Written: ...

@@ -12,7 +12,7 @@ from apis.meta import errors
 from apis.meta.codec import Decoded
 from apis.meta.request import UserInfo
 from apis.meta.transaction import Record
-from quotaapi.registry import create, deletion, interpret, reading, selection, update
+from quotaapi.registry import applying, create, deletion, interpret, reading, selection, update
 from quotaapi.registry.options import DeleteOptions, Transform, WriteOptions, Written
 from quotaapi.registry.rest import ListQuery
 from quotaapi.registry.wiring import Machinery
@@ -67,6 +67,21 @@ class Store:
         target = update.Target(user, namespace, name, options, subresource)
         return await self._write(
             "patch", name, lambda: update.patch(self._machinery, target, transform)
+        )
+
+    async def apply(
+        self,
+        user: UserInfo,
+        namespace: str,
+        name: str,
+        config: Decoded,
+        options: WriteOptions,
+        *,
+        subresource: str = "",
+    ) -> Written:
+        target = update.Target(user, namespace, name, options, subresource)
+        return await self._write(
+            "patch", name, lambda: applying.apply(self._machinery, target, config)
         )
 
     async def delete(

@@ -1,13 +1,17 @@
 """PUT and PATCH: one way for both, since a patch is an update of the newest object."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from apis.meta import codec, errors, fields
 from apis.meta.codec import Decoded
 from apis.meta.errors import StatusError
+from apis.meta.managedfields import keep_times
+from apis.meta.managers import Entries
 from apis.meta.request import Attributes, Operation, UserInfo
 from apis.meta.resource import Resource
+from apis.meta.structure import ABSENT
 from apis.meta.transaction import Committed, Conflict, Object, Record, encode_body
 from quotaapi.registry import decoding, metadata, settling
 from quotaapi.registry.options import Transform, WriteOptions, Written
@@ -16,8 +20,22 @@ from quotaapi.registry.wiring import ATTEMPTS, Machinery
 
 STATUS = "status"
 
-Build = Callable[[Record], tuple[Object, list[str]]]
-"""From the stored record to the object that is wanted, in the kind's shape, and warnings."""
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The object that is wanted, in the kind's shape.
+
+    `given`: the client's own entries of managedFields. `entries`: those of an apply, which count
+    as they are.
+    """
+
+    obj: Object
+    warnings: list[str] = field(default_factory=list)
+    given: Any = ABSENT
+    entries: Entries | None = None
+
+
+Build = Callable[[Record], Wanted]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +52,7 @@ class Target:
 async def update(machinery: Machinery, target: Target, body: Decoded) -> Written:
     resource = machinery.resource
     wanted = decoding.body_object(resource, body)
+    given = decoding.given_entries(wanted)
     warnings = decoding.shape(
         resource,
         wanted,
@@ -41,24 +60,25 @@ async def update(machinery: Machinery, target: Target, body: Decoded) -> Written
         field_validation=target.options.field_validation,
         refusal=decoding.body_refusal(resource),
     )
-    _check_identity(wanted, target)
+    check_identity(wanted, target)
     uid = wanted["metadata"].get("uid")
 
-    def build(record: Record) -> tuple[Object, list[str]]:
+    def build(record: Record) -> Wanted:
         if uid is not None:
             _check_uid(resource, record, uid)
-        return codec.copy(wanted), warnings
+        return Wanted(codec.copy(wanted), warnings, given)
 
-    return await _revise(machinery, target, build)
+    return await _revise_existing(machinery, target, build)
 
 
 async def patch(machinery: Machinery, target: Target, transform: Transform) -> Written:
     resource = machinery.resource
 
-    def build(record: Record) -> tuple[Object, list[str]]:
+    def build(record: Record) -> Wanted:
         patched = transform(record.object())
         refusal = decoding.patch_refusal(patched)
         wanted = decoding.patched_object(patched, refusal)
+        given = decoding.given_entries(wanted)
         warnings = decoding.shape(
             resource,
             wanted,
@@ -66,14 +86,23 @@ async def patch(machinery: Machinery, target: Target, transform: Transform) -> W
             field_validation=target.options.field_validation,
             refusal=refusal,
         )
-        _check_identity(wanted, target)
-        return wanted, warnings
+        check_identity(wanted, target)
+        return Wanted(wanted, warnings, given)
 
-    return await _revise(machinery, target, build)
+    return await _revise_existing(machinery, target, build)
 
 
-async def _revise(machinery: Machinery, target: Target, build: Build) -> Written:
+async def _revise_existing(machinery: Machinery, target: Target, build: Build) -> Written:
+    written = await revise(machinery, target, build)
+    if written is None:
+        raise errors.not_found(machinery.resource, target.name)
+    return written
+
+
+async def revise(machinery: Machinery, target: Target, build: Build) -> Written | None:
     """Evaluate and store under the object's claim, again on the fresh object where it moved.
+
+    None where there is no such object.
 
     1. The newest object that this process knows is the base; it may be outdated.
     2. So a refusal that rests on it is confirmed before it is answered, and so is a no-op: on an
@@ -85,10 +114,13 @@ async def _revise(machinery: Machinery, target: Target, build: Build) -> Written
     async with machinery.transactor.claim_object(key):
         for _ in range(ATTEMPTS):
             record = await machinery.newest(key)
+            if record is None:
+                if await machinery.is_current(key, None):
+                    return None
+                continue
             try:
-                if record is None:
-                    raise errors.not_found(resource, target.name)
-                attributes, warnings = await _evaluate(machinery, target, record, build)
+                wanted = build(record)
+                attributes, warnings = await _evaluate(machinery, target, record, wanted)
             except _OutdatedError:
                 raise errors.conflict(resource, target.name) from None
             except StatusError:
@@ -109,11 +141,11 @@ class _OutdatedError(Exception):
 
 
 async def _evaluate(
-    machinery: Machinery, target: Target, record: Record, build: Build
+    machinery: Machinery, target: Target, record: Record, wanted: Wanted
 ) -> tuple[Attributes, list[str]]:
     """The object as it is to be stored, judged by everything but the accounts."""
     resource = machinery.resource
-    new, warnings = build(record)
+    new = wanted.obj
     _check_version(resource, new, target.name, record)
     old = record.object()
     if target.subresource == STATUS:
@@ -134,8 +166,30 @@ async def _evaluate(
         dry_run=target.options.dry_run,
     )
     await settling.settle(machinery, attributes, new, old)
+    _own(machinery, target, new, old, wanted)
     await machinery.validate(attributes)
-    return attributes, warnings + metadata.finalizer_warnings(new["metadata"], old["metadata"])
+    return attributes, wanted.warnings + metadata.finalizer_warnings(
+        new["metadata"], old["metadata"]
+    )
+
+
+def _own(machinery: Machinery, target: Target, new: Object, old: Object, wanted: Wanted) -> None:
+    """Say in managedFields who owns what, now that the object is as it will be stored."""
+    entries = wanted.entries
+    if entries is None:
+        entries = machinery.ownership.updated(
+            new,
+            old,
+            manager=target.options.field_manager,
+            now=machinery.now(),
+            subresource=target.subresource,
+            given=wanted.given,
+        )
+    if entries:
+        new["metadata"]["managedFields"] = entries
+    else:
+        new["metadata"].pop("managedFields", None)
+    keep_times(new, old)
 
 
 async def _store(
@@ -178,7 +232,7 @@ def _is_finished(new: Object, old: Object) -> bool:
     )
 
 
-def _check_identity(wanted: Object, target: Target) -> None:
+def check_identity(wanted: Object, target: Target) -> None:
     """Name and namespace are the path's; an absent namespace is filled in later."""
     found = wanted["metadata"]
     name = found.get("name")
@@ -212,11 +266,14 @@ def _check_uid(resource: Resource, record: Record, uid: str) -> None:
 def _check_version(resource: Resource, wanted: Object, name: str, record: Record) -> None:
     """Raises _OutdatedError where a conflict is certain, a StatusError where it is to be confirmed."""
     text = wanted["metadata"].get("resourceVersion", "0")
+    fault = ""
     if not (text.isascii() and text.isdigit()):
-        raise errors.bad_request(
-            f"metadata.resourceVersion: Invalid value: {fields.go_quote(text)}: "
-            "must be an unsigned integer"
-        )
+        fault = "invalid syntax"
+    elif len(text) > 20 or int(text) >= 2**64:  # Python refuses to convert thousands of digits
+        fault = "value out of range"
+    if fault:
+        # As kube-apiserver answers it.
+        raise errors.unclassified(f"strconv.ParseUint: parsing {fields.go_quote(text)}: {fault}")
     version = int(text)
     if version == 0:
         error = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")

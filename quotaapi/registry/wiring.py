@@ -4,12 +4,15 @@ The registry does not know admission: it is handed the chain and the last gate a
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from apis.meta.apply import Applier
 from apis.meta.keys import object_key
+from apis.meta.managedfields import Ownership
 from apis.meta.request import Attributes
 from apis.meta.resource import Resource
+from apis.meta.times import format_rfc3339
 from apis.meta.transaction import Committed, Object, Record, Transactor
 from storage.interface import Reader
 
@@ -31,9 +34,7 @@ can move it while it is claimed, so more would mean a fight that the client shou
 
 @dataclass(frozen=True, slots=True)
 class Machinery:
-    """`garbage_collected`: somebody removes the finalizers that a foreground or orphaning delete
-    sets (kube-controller-manager, where the group is aggregated); without it they are not set,
-    since the object would linger for ever."""
+    """`ownership` and `applier` follow from the kind."""
 
     resource: Resource
     reader: Reader
@@ -44,7 +45,17 @@ class Machinery:
     clock: Callable[[], datetime]
     new_uid: Callable[[], str]
     random_suffix: Callable[[], str]
-    garbage_collected: bool = True
+    ownership: Ownership = field(init=False)
+    applier: Applier = field(init=False)
+
+    def __post_init__(self) -> None:
+        ownership = Ownership(self.resource)
+        object.__setattr__(self, "ownership", ownership)
+        object.__setattr__(self, "applier", Applier(self.resource, ownership))
+
+    def now(self) -> str:
+        """RFC 3339, to the second, as objects show times."""
+        return format_rfc3339(self.clock())
 
     def key(self, namespace: str, name: str) -> str:
         return object_key(self.resource.plural, namespace, name)

@@ -26,9 +26,8 @@ def stores(
     validate: Validate,
     admit: Admit,
     clock: Callable[[], datetime],
-    garbage_collected: bool,
 ) -> Mapping[str, Rest]:
-    """By plural. `garbage_collected`: see `Machinery`."""
+    """By plural."""
     return {
         resource.plural: Store(
             Machinery(
@@ -41,7 +40,6 @@ def stores(
                 clock=clock,
                 new_uid=new_uid,
                 random_suffix=random_suffix,
-                garbage_collected=garbage_collected,
             )
         )
         for resource in RESOURCES

@@ -24,14 +24,14 @@ from admission.plugins.shoot_limit_range import ShootLimitRange
 from admission.quota.evaluator import Evaluator
 from admission.quota.ledger import Surroundings
 from admission.quota.views import Views
-from apis.garden.v1beta1.register import BY_PLURAL, RESOURCES, SHOOT, SHOOT_LIMIT_RANGE
+from apis.garden.v1beta1.register import BY_PLURAL, RESOURCES, SHOOT_LIMIT_RANGE
 from apis.meta.request import Attributes
 from apis.meta.resource import Resource
 from apis.meta.transaction import Committed, Object, Record
 from quotaapi.auth.access import Access
 from quotaapi.config import Config
 from quotaapi.directory import CacheDirectory
-from quotaapi.endpoints import accessreviews, aggregated, discovery, metrics, openapi
+from quotaapi.endpoints import aggregated, discovery, metrics, openapi, standalone
 from quotaapi.endpoints.api import Api
 from quotaapi.endpoints.exchange import Handler
 from quotaapi.endpoints.health import Health, alive
@@ -40,7 +40,7 @@ from quotaapi.endpoints.routes import dispatcher
 from quotaapi.endpoints.watching import Watches
 from quotaapi.filters import chain
 from quotaapi.filters.accounting import RequestCounts
-from quotaapi.filters.inflight import ReadLimit
+from quotaapi.filters.inflight import InflightLimit
 from quotaapi.lookups import NewestRecords
 from quotaapi.registry import identity
 from quotaapi.registry.store import Store
@@ -49,6 +49,7 @@ from quotaapi.server.duties import Duties, MandateOf, Writers, build_duties
 from quotaapi.server.listener import WebHandler
 from quotaapi.server.persistence import Storage
 from quotaapi.server.probe import EtcdProbe
+from quotaapi.server.pulse import Pulse
 from quotaapi.server.statistics import Numbers
 from storage import stack
 
@@ -70,6 +71,7 @@ class Server:
     evaluator: Evaluator
     duties: Duties
     probe: EtcdProbe
+    pulse: Pulse
     mutations: Mutations
     watches: Watches
     handler: WebHandler
@@ -108,18 +110,21 @@ def build(
     probe = EtcdProbe(storage.store.current_revision)
     counts = RequestCounts(tuple(rests), time.monotonic)
     health = Health(_checks(phase, probe, built, access), lambda why: _log.warning("%s", why))
+    pulse = Pulse(time.monotonic)
     numbers = Numbers(storage, evaluator, mutations, watches)
 
-    def shoots_under(mandate: MandateOf) -> Store:
-        return _registry(built, evaluator, access, mandate)[SHOOT.plural]
+    def rests_under(mandate: MandateOf) -> Mapping[str, Store]:
+        return _registry(built, evaluator, access, mandate)
 
     # Of their own: what controllers write takes no client's place.
     own_writes = Mutations(tasks, config.max_mutating_requests_inflight)
-    writers = Writers(evaluator, own_writes, shoots_under, utc_now)
-    duties = build_duties(config, storage, writers)
+    writers = Writers(evaluator, own_writes, rests_under, utc_now)
+    duties = build_duties(config, storage, writers, collects=not access.garbage_collected)
     pages = {
         **_documents((*health.paths, "/metrics")),
-        "/metrics": metrics.page((counts.statistics, numbers.statistics, duties.statistics)),
+        "/metrics": metrics.page(
+            (counts.statistics, numbers.statistics, duties.statistics, pulse.statistics)
+        ),
     }
     filters = chain.Filters(
         health=health,
@@ -127,7 +132,7 @@ def build(
         authorizer=access.authorizer,
         resources=BY_PLURAL,
         counts=counts,
-        reads=ReadLimit(config.max_requests_inflight),
+        reads=InflightLimit(config.max_requests_inflight),
         mutations=mutations,
         request_timeout_seconds=config.request_timeout_seconds,
         clock=utc_now,
@@ -135,10 +140,9 @@ def build(
         identify=access.identify,
         audited=access.audited,
     )
-    # A cluster's own server is asked what one may: its answers are the ones that count there.
-    reviews = {} if config.delegated else accessreviews.actions(access.authorizer)
-    handler = chain.build(filters, dispatcher(api, pages, reviews))
-    return Server(storage, evaluator, duties, probe, mutations, watches, handler)
+    alone = standalone.nothing if config.delegated else standalone.finder(access.authorizer)
+    handler = chain.build(filters, dispatcher(api, pages, alone))
+    return Server(storage, evaluator, duties, probe, pulse, mutations, watches, handler)
 
 
 def _documents(more_paths: Sequence[str]) -> Mapping[str, Handler]:
@@ -171,7 +175,6 @@ def _registry(
                 clock=utc_now,
                 new_uid=identity.new_uid,
                 random_suffix=identity.random_suffix,
-                garbage_collected=access.garbage_collected,
             )
         )
 

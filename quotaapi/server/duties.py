@@ -2,13 +2,15 @@
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from admission.interface import Mandate
 from admission.quota.evaluator import Evaluator
+from apis.garden.v1beta1.register import SHOOT
 from quotaapi.config import Config
+from quotaapi.controllers.collector import Collector
 from quotaapi.controllers.leader import Leader
 from quotaapi.controllers.lifetime import Lifetime
 from quotaapi.controllers.recharge import Recharge
@@ -31,9 +33,14 @@ class Duties:
     resync: Resync
     recharge: Recharge
     lifetime: Lifetime
+    collector: Collector | None
+    """None where a cluster's controller-manager collects garbage."""
 
     async def run(self) -> None:
-        await self.leader.run((self.resync.run, self.recharge.run, self.lifetime.run))
+        duties = [self.resync.run, self.recharge.run, self.lifetime.run]
+        if self.collector is not None:
+            duties.append(self.collector.run)
+        await self.leader.run(duties)
 
     def statistics(self) -> Sequence[Family]:
         return (
@@ -56,21 +63,26 @@ class Duties:
                 "Shoots deleted at the end of their lifetime.",
                 self.lifetime.deleted,
             ),
+            counter(
+                "quotaapi_garbage_collected_total",
+                "Objects deleted because their owners were gone.",
+                self.collector.collected if self.collector is not None else 0,
+            ),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Writers:
-    """Through whom the controllers write. `shoots`: the verbs of shoots, under a mandate."""
+    """Through whom the controllers write. `rests`: the verbs of every kind, under a mandate."""
 
     evaluator: Evaluator
     mutations: Mutations
-    shoots: Callable[[MandateOf], Rest]
+    rests: Callable[[MandateOf], Mapping[str, Rest]]
     clock: Callable[[], datetime]
 
 
-def build_duties(config: Config, storage: Storage, writers: Writers) -> Duties:
-    """Wire them; `writers.clock` tells when a shoot's time is over."""
+def build_duties(config: Config, storage: Storage, writers: Writers, *, collects: bool) -> Duties:
+    """Wire them; `writers.clock` tells when a shoot's time is over. `collects`: nobody else does."""
     built, evaluator = storage.stack, writers.evaluator
     leader = Leader(
         Leases(storage.store),
@@ -94,5 +106,7 @@ def build_duties(config: Config, storage: Storage, writers: Writers) -> Duties:
         carry_out=writers.mutations.run,
         sweep_seconds=config.resync_interval_seconds,
     )
-    lifetime = Lifetime(writers.shoots(leader.mandate), writers.mutations.run, writers.clock)
-    return Duties(leader, resync, recharge, lifetime)
+    rests = writers.rests(leader.mandate)
+    lifetime = Lifetime(rests[SHOOT.plural], writers.mutations.run, writers.clock)
+    collector = Collector(rests, writers.mutations.run) if collects else None
+    return Duties(leader, resync, recharge, lifetime, collector)

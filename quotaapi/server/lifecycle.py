@@ -118,6 +118,7 @@ def _start(
         "reflector": storage.stack.reflector.run(),
         "compaction": storage.compaction.run(),
         "etcd probe": server.probe.run(),
+        "pulse": server.pulse.run(),
         "serving certificates": entrance.serving.run(),
         **{name: run() for name, run in entrance.access.running.items()},
     }

@@ -1,5 +1,6 @@
 """The HTTPS port: aiohttp's low-level server, without its router and middlewares."""
 
+import asyncio
 import logging
 import socket
 import ssl
@@ -24,15 +25,46 @@ MAX_LINE_BYTES: Final = 64 * 1024
 MAX_HEADER_BYTES: Final = 32 * 1024
 """One header: the longest are tokens."""
 
+HEAD_SECONDS: Final = 32.0
+"""From the connection, or a request's first byte, to the end of its head: as kube-apiserver has it."""
+
 BACKLOG: Final = 1024
 
 WebHandler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class _Connection(RequestHandler):
-    """One connection; says also what is no HTTP in the API's own format."""
+    """One connection; says also what is no HTTP in the API's own format.
 
-    __slots__ = ()
+    A client that sends a request's head byte by byte, or connects and sends nothing, is cut off
+    after HEAD_SECONDS: it would hold a connection for nothing.
+    """
+
+    __slots__ = ("_head_timer",)
+
+    _head_timer: asyncio.TimerHandle | None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._head_timer = self._loop.call_later(HEAD_SECONDS, self.force_close)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._stop_head_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        heads = self._request_count
+        super().data_received(data)
+        if self._request_count != heads:
+            self._stop_head_timer()
+        elif self._head_timer is None and self._waiter is not None:
+            # Between two requests: these bytes begin a head and do not end it.
+            self._head_timer = self._loop.call_later(HEAD_SECONDS, self.force_close)
+
+    def _stop_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
     def handle_error(
         self,

@@ -51,7 +51,7 @@ from apis.meta.transaction import (
 )
 from storage.etcd.attempt import Attempt, Patience
 from storage.etcd.fence import Fence
-from storage.etcd.merging import Group, Limits, Waiting, prepare, refuse, split
+from storage.etcd.merging import OWN_COMPARES, Group, Limits, Waiting, prepare, refuse, split
 from storage.etcd.statistics import Counters, Statistics
 from storage.etcd.store import EtcdStore
 
@@ -150,8 +150,8 @@ class GroupCommit:
             refuse(group.members, TooLarge, str(error))
             return ()
         if "operations" in str(error):
-            operations = max((len(group.guards) + 1) // 2, 2)
-            self._limits = replace(self._limits, operations=operations)
+            guards = max(len(group.guards) // 2, 1)
+            self._limits = replace(self._limits, operations=guards + OWN_COMPARES)
         else:
             self._limits = replace(self._limits, request_bytes=group.size // 2)
         return group.members

@@ -20,6 +20,8 @@ from apis.meta.transaction import (
 from storage import versioner
 from storage.etcd import records, wire
 
+OWN_COMPARES = 3
+"""A group's own compares: of the fence, and two of one guard's value (`history`)."""
 _COMPARE_BYTES = 40
 _WRITE_BYTES = 24
 """What etcd's encoding adds to a guard (a compare and a read) and to a write, rounded up."""
@@ -34,8 +36,7 @@ class Limits:
 
     @property
     def guards(self) -> int:
-        """Three compares are the group's own: the fence, and two of one value (`history`)."""
-        return self.operations - 3
+        return self.operations - OWN_COMPARES
 
     @property
     def writes(self) -> int:

@@ -27,7 +27,7 @@ from quotaapi.endpoints.routes import dispatcher
 from quotaapi.endpoints.watching import Watches
 from quotaapi.filters import chain
 from quotaapi.filters.accounting import RequestCounts
-from quotaapi.filters.inflight import ReadLimit
+from quotaapi.filters.inflight import InflightLimit
 from quotaapi.server.listener import Listener
 from tests.fakes.rest import FakeRest
 
@@ -49,7 +49,7 @@ class HttpServer:
     listener: Listener
     mutations: Mutations
     watches: Watches
-    reads: ReadLimit
+    reads: InflightLimit
     quotas: FakeRest
     profiles: FakeRest
     usages: FakeRest
@@ -80,7 +80,7 @@ async def http_server(
     fakes = {
         resource.plural: FakeRest(resource) for resource in (QUOTA, CLOUD_PROFILE, QUOTA_USAGE)
     }
-    watches, reads, ids, faults = Watches(), ReadLimit(max_reads), count(1), list[str]()
+    watches, reads, ids, faults = Watches(), InflightLimit(max_reads), count(1), list[str]()
     async with asyncio.TaskGroup() as tasks:
         mutations = Mutations(tasks, max_writes)
         api = Api(fakes, mutations, watches, Random(1), bookmark_seconds=bookmark_seconds)

@@ -35,7 +35,6 @@ class Rig:
     """`mutating` and `validating` run in order, as the chain's plugins would."""
 
     resource: Resource = QUOTA
-    garbage_collected: bool = True
     mutating: list[Callable[[Attributes], None]] = field(default_factory=list)
     validating: list[Callable[[Attributes], None]] = field(default_factory=list)
 
@@ -55,7 +54,6 @@ class Rig:
                 clock=lambda: self.now,
                 new_uid=lambda: f"uid-{next(uids)}",
                 random_suffix=lambda: f"{next(suffixes):05d}",
-                garbage_collected=self.garbage_collected,
             )
         )
 
@@ -113,6 +111,24 @@ class Rig:
             name,
             transform,
             WriteOptions(**options),
+            subresource=subresource,
+        )
+
+    async def apply(
+        self,
+        config: Object,
+        manager: str,
+        *,
+        name: str = "a",
+        subresource: str = "",
+        **options: Any,
+    ) -> Written:
+        return await self.store.apply(
+            USER,
+            self.namespace,
+            name,
+            Decoded(codec.copy(config)),
+            WriteOptions(field_manager=manager, **options),
             subresource=subresource,
         )
 

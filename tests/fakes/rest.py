@@ -103,6 +103,21 @@ class FakeRest:
         patched = transform(self._existing(namespace, name).object())
         return Written.of(self._store(namespace, name, patched))
 
+    async def apply(
+        self,
+        user: UserInfo,
+        namespace: str,
+        name: str,
+        config: Decoded,
+        options: WriteOptions,
+        *,
+        subresource: str = "",
+    ) -> Written:
+        self.options.append(options)
+        await self._begin(user)
+        created = (namespace, name) not in self.records
+        return Written.of(self._store(namespace, name, config.value), created=created)
+
     async def delete(
         self, user: UserInfo, namespace: str, name: str, options: DeleteOptions
     ) -> Written:

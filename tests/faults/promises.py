@@ -37,6 +37,9 @@ class Promises:
     objects: dict[str, Expected] = field(default_factory=dict)
     violations: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
+    conflicts: bool = False
+    """Whether a write may be told that its object has just changed, though nobody else writes it:
+    only while a backup is restored, when the object may be another than a moment ago."""
 
     def created(self, name: str, token: str, size: int, outcome: Outcome) -> bool:
         """Whether it certainly exists now."""
@@ -61,7 +64,7 @@ class Promises:
         elif self._is(outcome, 200):
             expected.sizes = {size}
         else:
-            self._check_refusal("update", name, outcome, never={404, 409})
+            self._check_refusal("update", name, outcome, never={404, *self._conflict})
 
     def deleted(self, name: str, outcome: Outcome) -> None:
         self._count("delete", outcome)
@@ -72,7 +75,7 @@ class Promises:
         elif self._is(outcome, 200):
             expected.sizes = {None}
         else:
-            self._check_refusal("delete", name, outcome, never={403, 404, 409})
+            self._check_refusal("delete", name, outcome, never={403, 404, *self._conflict})
 
     def read(self, name: str, outcome: Outcome) -> None:
         """A consistent read of an object whose state is known."""
@@ -109,6 +112,10 @@ class Promises:
     def possible(self) -> list[str]:
         """The names that may exist."""
         return [name for name, expected in self.objects.items() if expected.sizes != {None}]
+
+    @property
+    def _conflict(self) -> set[int]:
+        return set() if self.conflicts else {409}
 
     @staticmethod
     def _is(outcome: Outcome, status: int) -> bool:

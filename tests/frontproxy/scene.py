@@ -94,6 +94,10 @@ class BehindCluster(ServerProcess):
             ),
         )
 
+    def __enter__(self) -> "BehindCluster":
+        self.start()
+        return self
+
     def is_ready(self) -> bool:
         return self.readiness() == 200
 

@@ -7,12 +7,13 @@ import pytest
 from tests.builders import a_quota
 from tests.frontproxy.cluster import ACCESS_REVIEWS, TOKEN, TOKEN_REVIEWS
 from tests.frontproxy.pki import Pair
+from tests.frontproxy.scene import Authorities
 
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
-def user(authorities) -> Pair:
+def user(authorities: Authorities) -> Pair:
     return authorities.users.client("alice", "dev")
 
 

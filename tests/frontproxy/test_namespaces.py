@@ -6,16 +6,17 @@ import pytest
 
 from tests.builders import a_binding, a_quota
 from tests.frontproxy.pki import Pair
+from tests.frontproxy.scene import Authorities, BehindCluster
 
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture
-def user(authorities) -> Pair:
+def user(authorities: Authorities) -> Pair:
     return authorities.users.client("alice", "dev")
 
 
-async def create(server, user, obj) -> tuple[int, Any]:
+async def create(server: BehindCluster, user: Pair, obj: Any) -> tuple[int, Any]:
     plural = {"Quota": "quotas", "CrossSecretBinding": "crosssecretbindings"}[obj["kind"]]
     path = f"namespaces/{obj['metadata']['namespace']}/{plural}"
     return await server.ask(path, pair=user, method="POST", body=obj)
@@ -114,7 +115,7 @@ async def test_a_binding_needs_the_right_to_read_its_secret_and_its_quotas(
     ]
 
 
-def authenticated_as(server, name) -> Pair:
+def authenticated_as(server: BehindCluster, name: str) -> Pair:
     return server.authorities.users.client(name)
 
 

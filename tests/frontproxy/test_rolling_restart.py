@@ -2,9 +2,10 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -55,7 +56,7 @@ class Load:
         while not self._done.is_set():
             name = f"q-{number}-{count}"
             count += 1
-            while (status := await self._create(name)) in RETRYABLE:
+            while (status := await self._create(name)) in RETRYABLE:  # noqa: ASYNC110 -- a client's way
                 await asyncio.sleep(0.05)
             # What a 503 or 504 left open may have been done: then the repetition finds it there.
             if status in (201, 409):
@@ -79,7 +80,7 @@ class Load:
                     if event["type"] == "ADDED":
                         self.seen.append(event["object"]["metadata"]["name"])
 
-    async def _events(self, version: str) -> AsyncIterator[dict]:
+    async def _events(self, version: str) -> AsyncGenerator[Any, None]:
         params = {"watch": "true", "resourceVersion": version, "allowWatchBookmarks": "true"}
         try:
             async with self._session.get(QUOTAS, params=params) as answer:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from tests.faults.rig import Bounds
-from tests.faults.scenarios import cluster, crash, network, replicas, storage
+from tests.faults.scenarios import clocks, cluster, crash, network, replicas, storage
 
 Scenario = Callable[[Bounds], Awaitable[None]]
 
@@ -24,6 +24,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         storage.disk_is_full,
         storage.backup_is_restored,
         storage.data_are_put_back,
+        *((clocks.clock_jumps,) if clocks.LIBRARY else ()),
         replicas.two_replicas,
         replicas.three_replicas,
         replicas.many_come_and_go,

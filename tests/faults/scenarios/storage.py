@@ -118,6 +118,7 @@ async def _restored(bounds: Bounds, save: Step, restore: Step) -> None:
                     await asyncio.to_thread(restore, etcd, backup)
                     # At once, while replicas may not have noticed yet.
                     async with running.load() as load:
+                        load.promises.conflicts = True
                         await load.some_answers(100)
                         before.stop()
 

@@ -142,8 +142,8 @@ async def test_other_media_types_are_415_and_nothing_is_stored(server) -> None:
     ("media_type", "status"),
     [
         ("application/merge-patch+json", 200),
-        ("application/strategic-merge-patch+json", 415),
-        ("application/apply-patch+yaml", 415),
+        ("application/strategic-merge-patch+json", 200),
+        ("application/apply-patch+yaml", 422),  # an apply has to name its manager
         ("application/json", 415),
         ("", 415),
     ],
@@ -159,6 +159,28 @@ async def test_a_patch_is_what_its_media_type_says(server, media_type, status) -
     )
 
     assert answer.status == status
+
+
+async def test_an_apply_is_yaml_and_creates(server) -> None:
+    answer = await server.session.patch(
+        f"{QUOTAS}/a?fieldManager=me&force=true",
+        data=codec.encode_yaml(a_quota(name="a", namespace="ns")),
+        headers={"Content-Type": "application/apply-patch+yaml"},
+    )
+
+    assert answer.status == 201
+    assert server.quotas.options[-1] == WriteOptions(field_manager="me", force=True)
+
+
+async def test_an_apply_of_what_is_no_yaml_is_a_400(server) -> None:
+    answer = await server.session.patch(
+        f"{QUOTAS}/a?fieldManager=me",
+        data=b"a: [",
+        headers={"Content-Type": "application/apply-patch+yaml"},
+    )
+
+    assert answer.status == 400
+    assert (await answer.json())["message"].startswith("error decoding YAML: ")
 
 
 async def test_a_json_patch_is_applied(server) -> None:
@@ -327,6 +349,66 @@ async def test_a_long_list_arrives_whole(server) -> None:
     assert [item["metadata"]["name"] for item in found["items"]] == [
         f"q{n:04d}" for n in range(3000)
     ]
+
+
+PARTIAL_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+
+def store_many(server: HttpServer, count: int) -> list[str]:
+    names = [f"q{number:04d}" for number in range(count)]
+    for name in names:
+        quota = a_quota(name=name, namespace="ns")
+        quota["metadata"]["annotations"] = {"filler": "x" * 300}
+        server.quotas._store("ns", name, quota)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("accept", "items"),
+    [
+        ("application/json", "items"),
+        (PARTIAL_LIST, "items"),
+        (TABLE, "rows"),
+        ("application/yaml", "items"),
+        (f"{TABLE.replace('json', 'yaml')}", "rows"),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["gzip", "identity"])
+@pytest.mark.parametrize("count", [300, 1000])
+async def test_a_large_answer_arrives_whole_and_compressed_where_that_is_asked_for(
+    server, accept, items, encoding, count
+) -> None:
+    names = store_many(server, count)
+
+    answer = await server.session.get(
+        QUOTAS, headers={"Accept": accept, "Accept-Encoding": encoding}
+    )
+
+    found = codec.decode_yaml(await answer.read()).value[items]
+    shown = [item.get("object", item)["metadata"]["name"] for item in found]
+    assert shown == names
+    assert answer.headers.get("Content-Encoding", "identity") == encoding
+    assert answer.headers["Vary"] == "Accept-Encoding"
+
+
+async def test_a_small_answer_is_never_compressed(server) -> None:
+    store_many(server, 100)
+
+    answer = await server.session.get(QUOTAS, headers={"Accept-Encoding": "gzip"})
+
+    assert "Content-Encoding" not in answer.headers
+    assert "Vary" not in answer.headers
+
+
+@pytest.mark.parametrize("count", [0, 300, 1000])
+async def test_head_of_a_large_answer_has_no_body(server, count) -> None:
+    store_many(server, count)
+
+    answer = await server.session.head(QUOTAS, headers={"Accept-Encoding": "identity"})
+    same = await server.session.get(QUOTAS, headers={"Accept-Encoding": "identity"})
+
+    assert await answer.read() == b""
+    assert answer.headers["Content-Length"] == same.headers["Content-Length"]
 
 
 async def test_an_empty_list_has_its_items(server) -> None:

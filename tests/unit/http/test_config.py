@@ -1,12 +1,21 @@
 """The command line."""
 
+from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
 
 from quotaapi import __version__
 from quotaapi.__main__ import main
-from quotaapi.config import EMBEDDED_MAX_TXN_OPS, Config, ConfigError, parse, parse_duration
+from quotaapi.config import (
+    EMBEDDED_MAX_TXN_OPS,
+    Config,
+    ConfigError,
+    add_serve_flags,
+    parse,
+    parse_duration,
+    serve_config,
+)
 
 
 def test_without_flags_it_is_a_stand_alone_server_on_loopback() -> None:
@@ -49,9 +58,36 @@ def test_a_stand_alone_server_refuses_to_listen_beyond_loopback(address) -> None
         parse(["--bind-address", address])
 
 
+def test_behind_a_cluster_it_may_listen_everywhere() -> None:
+    config = parse(["--bind-address", "0.0.0.0", "--kubeconfig", "k"])
+
+    assert (config.bind_address, config.kubeconfig, config.delegated) == (
+        "0.0.0.0",
+        Path("k"),
+        True,
+    )
+
+
+def test_outside_of_a_pod_nothing_is_delegated_unasked() -> None:
+    assert not parse([], {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}).delegated
+
+
+def test_a_pods_service_account_is_used_unless_told_otherwise() -> None:
+    parser = ArgumentParser()
+    add_serve_flags(parser)
+
+    def delegated(*flags: str) -> bool:
+        return serve_config(parser.parse_args(flags), in_pod=True).delegated
+
+    assert (delegated(), delegated("--stand-alone")) == (True, False)
+
+
 @pytest.mark.parametrize(
     "flags",
     [
+        ["--stand-alone", "--kubeconfig", "k"],
+        ["--authentication-kubeconfig", "k"],
+        ["--authorization-kubeconfig", "k"],
         ["--bind-address", "localhost"],
         ["--tls-cert-file", "x"],
         ["--etcd-keyfile", "x"],

@@ -1,8 +1,18 @@
 """What plugins look up over the newest records."""
 
+from collections.abc import Collection, Mapping
+
 from apis.garden.v1beta1.register import BY_KIND
 from apis.meta.keys import object_key
-from apis.meta.transaction import Committed, Header, Object, Put, Transaction, encode_body
+from apis.meta.transaction import (
+    Committed,
+    Header,
+    Object,
+    Put,
+    Snapshot,
+    Transaction,
+    encode_body,
+)
 from quotaapi.lookups import NewestRecords
 from storage.interface import ListOptions, Page
 from tests.builders import a_binding, a_profile, a_quota, a_shoot, an_object
@@ -50,6 +60,38 @@ async def test_a_binding_or_kind_that_does_not_exist_has_no_quotas() -> None:
 
     assert await newest.quotas_of("garden-dev", "CrossSecretBinding", "none") == ()
     assert await newest.quotas_of("garden-dev", "Bogus", "binding") == ()
+
+
+class Behind(MemoryStore):
+    """Another replica has written everything: it is known here only once it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: set[str] = set()
+
+    async def newest(self, keys: Collection[str]) -> dict[str, Snapshot]:
+        found = await super().newest(keys)
+        return {
+            key: snapshot if key in self.known else Snapshot(key, None)
+            for key, snapshot in found.items()
+        }
+
+    async def confirm(self, seen: Mapping[str, int]) -> bool:
+        self.known.update(seen)
+        return await super().confirm(seen)
+
+
+async def test_what_another_replica_has_just_made_is_found() -> None:
+    memory = Behind()
+    store(memory, a_binding(quotas=("quota",)))
+    store(memory, a_quota(days=7))
+    store(memory, a_profile(name="aws"))
+    newest = NewestRecords(memory, memory)
+
+    found = await newest.quotas_of("garden-dev", "CrossSecretBinding", "binding")
+
+    assert [record.object()["spec"]["clusterLifetimeDays"] for record in found] == [7]
+    assert await newest.profile("aws") is not None
 
 
 async def test_a_profile_and_a_shoots_prices_are_the_newest() -> None:

@@ -19,11 +19,12 @@ def refusal_of(call, *arguments) -> StatusError:
 
 
 def test_a_create_without_parameters_warns_of_unknown_fields() -> None:
-    assert query.create_options("") == WriteOptions(field_validation="Warn")
+    assert query.create_options("", "") == WriteOptions(field_validation="Warn")
 
 
 def test_a_write_takes_dry_run_manager_and_field_validation() -> None:
-    options = query.update_options("dryRun=All&fieldManager=kubectl%20edit&fieldValidation=Strict")
+    text = "dryRun=All&fieldManager=kubectl%20edit&fieldValidation=Strict"
+    options = query.update_options(text, "curl/8.0")
 
     assert options == WriteOptions(
         dry_run=True, field_manager="kubectl edit", field_validation="Strict"
@@ -48,14 +49,31 @@ def test_a_write_takes_dry_run_manager_and_field_validation() -> None:
     ],
 )
 def test_a_wrong_parameter_is_a_422_of_its_options_kind(text, message) -> None:
-    refusal = refusal_of(query.patch_options, text)
+    refusal = refusal_of(query.patch_options, text, "")
 
     assert refusal.code == 422
     assert refusal.message == f'PatchOptions.meta.k8s.io "" is invalid: {message}'
 
 
 def test_force_means_nothing_to_a_create() -> None:
-    assert query.create_options("force=true") == WriteOptions()
+    assert query.create_options("force=true", "")
+
+
+def test_a_client_that_names_no_manager_goes_by_its_user_agent() -> None:
+    assert query.create_options("", "kubectl/v1.32 (linux)").field_manager == "kubectl"
+
+
+def test_an_apply_names_its_manager() -> None:
+    refusal = refusal_of(query.apply_options, "")
+
+    assert refusal.message == (
+        'PatchOptions.meta.k8s.io "" is invalid: '
+        "fieldManager: Required value: is required for apply patch"
+    )
+
+
+def test_an_apply_may_be_forced() -> None:
+    assert query.apply_options("fieldManager=me&force=true").force
 
 
 @pytest.mark.parametrize(
@@ -84,8 +102,18 @@ def test_a_number_of_thousands_of_digits_is_out_of_range() -> None:
 
 
 @pytest.mark.parametrize("text", ["nope", "-1", "1" * 21, "1.0"])
-def test_a_resource_version_that_is_no_number_is_a_400(text) -> None:
-    assert refusal_of(query.resource_version, text).code == 400
+def test_a_resource_version_that_is_no_number_is_a_lists_400(text) -> None:
+    assert refusal_of(query.list_resource_version, text).code == 400
+
+
+def test_a_resource_version_that_is_no_number_has_elsewhere_no_reason() -> None:
+    refusal = refusal_of(query.resource_version, "abc")
+
+    assert (refusal.code, refusal.reason, refusal.message) == (
+        500,
+        "",
+        'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
+    )
 
 
 def test_bytes_that_are_no_text_are_a_400() -> None:

@@ -30,6 +30,15 @@ def test_a_machine_type_has_a_price(field: str) -> None:
     ]
 
 
+def test_a_price_whose_sums_could_not_be_read_again_is_refused() -> None:
+    machine = MACHINE | {"cpu": "1e101"}
+
+    assert faults(profile_with(machineTypes=[machine])) == [
+        'spec.aws.constraints.machineTypes[0].cpu: Invalid value: "100e99": '
+        "must be less than or equal to 1e100"
+    ]
+
+
 def test_a_machine_type_has_no_gpu_unless_it_says_so() -> None:
     profile = settle(profile_with(machineTypes=[{"name": "m", "cpu": 2, "memory": "1024Mi"}]))
 

@@ -112,6 +112,20 @@ async def test_a_refusal_is_confirmed_against_what_another_replica_released() ->
             assert await two.admits(a_shoot(2))
 
 
+async def test_a_shoot_is_deleted_where_its_ledgers_are_known_from_before_it_was_charged() -> None:
+    backend = MemoryBackend()
+    async with replica(backend) as one:
+        await prepare(one)
+        async with replica(Deaf(backend)) as two:  # type: ignore[arg-type]
+            await one.put(a_shoot(1))
+            shoot = "garden.sapcloud.io/shoots/garden-dev/shoot-1"
+            assert not await two.stack.transactor.confirm({shoot: 0})
+
+            await two.write(None, "Shoot", "garden-dev", "shoot-1")
+
+            assert await used(two) == "0"
+
+
 async def test_a_binding_and_its_quota_can_be_written_while_shoots_are_admitted(
     one: Replica,
 ) -> None:

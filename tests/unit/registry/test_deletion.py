@@ -131,12 +131,6 @@ async def test_a_policy_is_left_to_the_garbage_collector(policy: str, finalizer:
     assert not written.removed
 
 
-async def test_without_a_garbage_collector_no_object_lingers_for_it() -> None:
-    rig = await a_rig(rig=Rig(garbage_collected=False))
-
-    assert (await rig.delete("a", propagation="Foreground")).removed
-
-
 @pytest.mark.parametrize(
     ("before", "policy", "after"),
     [

@@ -25,7 +25,6 @@ async def test_every_kind_has_a_store_and_facts() -> None:
         validate=_nothing,
         admit=MemoryGate(memory).admit,
         clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
-        garbage_collected=True,
     )
 
     written = await served["quotas"].create(

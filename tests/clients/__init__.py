@@ -1,0 +1,1 @@
+"""The clients that people use, on a whole server."""
