@@ -86,6 +86,10 @@ def server_context(
     context.verify_mode = ssl.CERT_OPTIONAL
     # A bundle may hold an authority that another one signed: it is trusted by itself, as in Go.
     context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
+    # A resumed session would bring the certificate along that was verified when it began, perhaps
+    # by an authority that is trusted no more.
+    context.num_tickets = 0
+    context.options |= ssl.OP_NO_TICKET
     # HTTP/2 is not spoken here; clients that offer both must hear so.
     context.set_alpn_protocols(["http/1.1"])
     return context

@@ -79,7 +79,8 @@ class Transactor(Claims):
             committed = await self._commit(transaction)
         except Conflict as conflict:
             for snapshot in conflict.current.values():
-                self._learn_moved(snapshot)
+                self._live.pop(snapshot.key, None)
+                self._lookaside.learn(conflict.revision, snapshot)
             raise
         learn = self._lookaside.learn
         for key, record in committed.records.items():
@@ -87,24 +88,6 @@ class Transactor(Claims):
         for key, version in committed.deleted.items():
             learn(revision_of(version), Snapshot(key, None))
         return committed
-
-    def _learn_moved(self, snapshot: Snapshot) -> None:
-        """Keep what a failed compare returned.
-
-        A present key is true as of its own revision at least. Of an absent one the compare does
-        not say when it was removed; it was after everything in which it was still present.
-        """
-        live = self._live.pop(snapshot.key, None)
-        if snapshot.record is not None:
-            self._lookaside.learn(snapshot.mod_revision, snapshot)
-            return
-        known = self._lookaside.known(snapshot.key)
-        present_until = max(
-            self._cached_revision(),
-            known[0] if known is not None else 0,
-            live[1] if live is not None else 0,
-        )
-        self._lookaside.learn(present_until + 1, snapshot)
 
     async def _newest_without_cache(self, keys: Collection[str]) -> dict[str, Snapshot]:
         """A live read, kept for `LIVE_SECONDS`, of what nothing is known of."""

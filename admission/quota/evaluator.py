@@ -209,7 +209,7 @@ class Evaluator:
     async def _queue_again(self, waiter: Waiter) -> None:
         try:
             waiter.needs = await self._plan(waiter)
-        except Unavailable as error:
+        except Exception as error:  # noqa: BLE001 - it ends its own request, not the server
             waiter.fail(error)
         else:
             self._enqueue(waiter)

@@ -222,7 +222,7 @@ class Judge:
             if seen is None or own[seen.key].mod_revision == seen.mod_revision:
                 stay.append(waiter)
             else:
-                waiter.fail(Conflict({seen.key: own[seen.key]}))
+                waiter.fail(Conflict({seen.key: own[seen.key]}, 0))
         batch.waiters = stay
 
     @staticmethod

@@ -120,9 +120,9 @@ Write = Put | Delete
 class Transaction:
     """All or nothing. `guards`: key -> mod_revision, 0 for "must not exist".
 
-    Every key that is written must be guarded: that is what makes a transaction safe to send
-    again when its answer was lost, and what keeps a late one from being applied twice.
-    No key is written twice.
+    Every key that is written must be guarded: nothing is replaced that the decision has not seen.
+    No key is written twice. Guards alone do not keep a transaction from being applied twice, since
+    what was absent can be absent again; `storage.etcd.group_commit` sees to that.
     """
 
     guards: Mapping[str, int]
@@ -159,11 +159,15 @@ class TransactionError(Exception):
 
 
 class Conflict(TransactionError):
-    """A guard did not hold; nothing was written. `current` has the guards that moved, as they are."""
+    """A guard did not hold; nothing was written.
 
-    def __init__(self, current: Mapping[str, Snapshot]) -> None:
+    `current` has the guards that moved, as all of them are at `revision`; 0 where that is not known.
+    """
+
+    def __init__(self, current: Mapping[str, Snapshot], revision: int) -> None:
         super().__init__(f"guards moved: {', '.join(sorted(current))}")
         self.current = current
+        self.revision = revision
 
 
 class Unavailable(TransactionError):

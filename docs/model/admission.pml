@@ -4,7 +4,7 @@
  * it keeps them. README.md says what is abstracted away.
  *
  *   Waiter    one request: quotaapi/registry/create.py, deletion.py; admission/quota/evaluator.py `admit`
- *   Batch     one worker: evaluator.py `_claim_batch`, `_decide`, `_evaluate`, `_hand_back`; books.py
+ *   Batch     one worker: evaluator.py `_claim_batch`, `_decide`; judge.py; books.py
  *   claims    storage/claims.py: `holder` (claim_object) and `claimed` (try_claim of the ledger)
  *   cache     storage/cache/: the replica knows etcd as of revision `cached`, fed one revision at a time
  *   aside     storage/lookaside.py and storage/transactor.py: what is known beyond the cache
@@ -161,7 +161,7 @@ inline learn(r, key, revision, absent) {
 #endif
 }
 
-/* storage/transactor.py `_learn_moved`: what the failed compare of a batch returned */
+/* storage/transactor.py `commit`: what the failed compare of a batch returned */
 inline learn_moved(r, key, revision) {
 #ifdef LOOKASIDE_GUESS
 	/* of an absent key: "after everything in which it was still present" */

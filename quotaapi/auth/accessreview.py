@@ -79,8 +79,6 @@ class AccessReviewAuthorizer:
     async def _decide(self, user: UserInfo, verb: str, path: str, target: Target) -> Decision:
         extra = tuple(sorted(user.extra.items())) if user.extra else ()
         question = Question(user.name, user.uid, user.groups, extra, verb, path, target)
-        if question.length > MAX_KEPT_LENGTH:
-            return await self._review(question)
         return await self._decisions.get(question, lambda: self._review(question))
 
     async def _review(self, question: Question) -> Decision:
@@ -119,7 +117,9 @@ class ClusterReferences:
         return True
 
 
-def _holds(decision: Decision) -> float:
+def _holds(question: Question, decision: Decision) -> float:
+    if question.length > MAX_KEPT_LENGTH:
+        return 0.0
     return ALLOWED_SECONDS if decision.allowed else DENIED_SECONDS
 
 

@@ -14,7 +14,7 @@ V = TypeVar("V")
 
 
 class Decisions(Generic[K, V]):
-    """`seconds_of`: how long an answer holds, 0: not beyond those who wait for it.
+    """`seconds_of(question, answer)`: how long it holds, 0: not beyond those who wait for it.
 
     At most `size` answers are kept; the one that was used least recently goes first. `spawn` makes
     a task of a question: it outlives the asker, for others may wait for its answer.
@@ -22,7 +22,7 @@ class Decisions(Generic[K, V]):
 
     def __init__(
         self,
-        seconds_of: Callable[[V], float],
+        seconds_of: Callable[[K, V], float],
         *,
         size: int,
         monotonic: Callable[[], float],
@@ -73,7 +73,7 @@ class Decisions(Generic[K, V]):
             del self._flights[key]
 
     def _keep(self, key: K, value: V) -> None:
-        seconds = self._seconds_of(value)
+        seconds = self._seconds_of(key, value)
         if seconds <= 0:
             return
         self._kept[key] = (self._monotonic() + seconds, value)

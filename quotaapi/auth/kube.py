@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
-from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
+from kubernetes.aio.config import load_incluster_config, load_kube_config
 
 from apis.meta import codec
 from quotaapi.auth.asking import Answer
@@ -125,6 +125,8 @@ class KubeClient:
                     answer = Answer(response.status, await _body(response))
                 finally:
                     response.release()
+            except TimeoutError:
+                raise  # an OSError, too; the deadline is for both attempts
             except (aiohttp.ClientError, OSError) as error:
                 refused = isinstance(error, (aiohttp.ClientSSLError, ssl.SSLError))
                 if last or (refused and not await self._reload()):
@@ -194,7 +196,8 @@ async def _load(kubeconfig: Path | None) -> ApiClient:
                 persist_config=False,
             )
         client = ApiClient(configuration)
-    except (ConfigException, OSError, ValueError) as error:
+    # Beside its own error the loader raises whatever it stumbles over in a malformed file.
+    except Exception as error:
         where = kubeconfig or "the pod's service account"
         raise ClusterAccessError(f"{where}: {error}") from error
     client.user_agent = "quotaapi"

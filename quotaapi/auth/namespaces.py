@@ -39,7 +39,7 @@ class ClusterNamespaces:
         self._phases: dict[str, Phase] = {}
         self._doubted: OrderedDict[str, float] = OrderedDict()
         self._live = Decisions[str, Phase | None](
-            lambda _phase: 0.0, size=FLIGHTS, monotonic=monotonic, spawn=spawn
+            lambda _name, _phase: 0.0, size=FLIGHTS, monotonic=monotonic, spawn=spawn
         )
         self._synced = False
         self._why = "the namespaces were not listed yet"

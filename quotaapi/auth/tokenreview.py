@@ -25,7 +25,7 @@ class TokenReviewAuthenticator:
     ) -> None:
         self._asker = asker
         self._decisions = Decisions[bytes, UserInfo | None](
-            lambda _user: HOLDS_SECONDS,
+            lambda _token, _user: HOLDS_SECONDS,
             size=TOKENS_KEPT,
             monotonic=monotonic,
             spawn=spawn,

@@ -18,6 +18,7 @@ async def delete(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse
     info = exchange.info
     representation = accepted(exchange.header("Accept"))
     options = await _options(exchange)
+    shapes.check_answer(exchange, representation)
     written = await api.mutations.run(
         rest.delete(exchange.user, info.namespace, info.name, options)
     )
@@ -34,9 +35,9 @@ async def delete(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse
 async def delete_collection(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse:
     info = exchange.info
     representation = accepted(exchange.header("Accept"))
-    shapes.check_shape(representation, is_list=True)
     options = await _options(exchange)
     selection = list_query(rest.resource, info.query)
+    shapes.check_answer(exchange, representation, is_list=True)
     found = await api.mutations.run(
         rest.delete_collection(exchange.user, info.namespace, selection, options)
     )

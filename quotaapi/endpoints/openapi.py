@@ -24,7 +24,7 @@ from quotaapi.endpoints import cached, query, respond
 from quotaapi.endpoints.cached import Document
 from quotaapi.endpoints.exchange import Exchange, Handler
 from quotaapi.endpoints.negotiation import JSON, clauses
-from quotaapi.endpoints.patch import PARSERS
+from quotaapi.endpoints.patch import MEDIA_TYPES
 from quotaapi.endpoints.subresources import SUBRESOURCES
 
 _ROOT_V2: Final = "/openapi/v2"
@@ -58,7 +58,7 @@ _YEAR: Final = timedelta(days=365)
 
 def pages(resources: Sequence[Resource]) -> Mapping[str, Handler]:
     """Path -> handler."""
-    everything = Described(resources, __version__, tuple(PARSERS), _subresources())
+    everything = Described(resources, __version__, MEDIA_TYPES, _subresources())
     swagger = documents.version_2(everything)
     found = {_ROOT_V2: _version_2(codec.encode(swagger), gnostic.encode(swagger))}
     index = {}

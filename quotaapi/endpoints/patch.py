@@ -43,6 +43,7 @@ async def patch(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse:
     repeated = [f'duplicate field "{path}"' for path in parsed.duplicates]
     if repeated and options.field_validation == "Strict":
         raise _refused(data, repeated)
+    shapes.check_answer(exchange, representation)
     written = await api.mutations.run(
         rest.patch(
             exchange.user,
@@ -67,6 +68,7 @@ async def _apply(
         config = await decode(codec.decode_yaml, data)
     except codec.DecodeError as error:
         raise errors.bad_request(f"error decoding YAML: {error}") from None
+    shapes.check_answer(exchange, representation)
     written = await api.mutations.run(
         rest.apply(
             exchange.user,

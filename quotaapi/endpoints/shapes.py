@@ -56,6 +56,17 @@ def check_shape(representation: Representation, *, is_list: bool) -> None:
         raise errors.StatusError(406, "NotAcceptable", _REFUSED_OBJECT)
 
 
+def check_answer(
+    exchange: Exchange, representation: Representation, *, is_list: bool = False
+) -> None:
+    """Before a write: raises what its answer would raise, 406 or 400, while nothing is stored yet."""
+    if representation.shape is Shape.OBJECT:
+        return
+    check_shape(representation, is_list=is_list)
+    if representation.shape is Shape.TABLE:
+        include_object(exchange.info.query)
+
+
 _REFUSED_LIST: Final = (
     "you requested PartialObjectMetadata, but the requested object is a list "
     "(*unstructured.UnstructuredList)"

@@ -15,6 +15,7 @@ async def update(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse
     representation = accepted(exchange.header("Accept"))
     body = await read_object(exchange, rest.resource.kind)
     options = query.update_options(info.query, exchange.header("User-Agent"))
+    shapes.check_answer(exchange, representation)
     written = await api.mutations.run(
         rest.update(
             exchange.user, info.namespace, info.name, body, options, subresource=info.subresource

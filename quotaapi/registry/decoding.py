@@ -54,9 +54,13 @@ def body_refusal(resource: Resource) -> Refusal:
 
 
 def patch_refusal(patched: object) -> Refusal:
-    return lambda why: errors.invalid(
-        "", "", "", [fields.invalid("patch", codec.encode(patched).decode(), why)]
-    )
+    """Shows the object as the patch made it: call this before its shape is brought in order."""
+    shown = codec.encode(patched)
+    return lambda why: errors.invalid("", "", "", [fields.invalid("patch", _ordered(shown), why)])
+
+
+def _ordered(shown: bytes) -> str:
+    return codec.encode_sorted(codec.decode_json(shown).value).decode()
 
 
 def patched_object(patched: object, refusal: Refusal) -> Object:

@@ -38,14 +38,16 @@ class Numbers:
     def _etcd(self) -> Iterator[Family]:
         found = self._storage.group_commit.statistics()
         prefix = "quotaapi_etcd"
-        yield counter(f"{prefix}_txns_total", "Txns sent, repetitions too.", found.transactions)
+        yield counter(f"{prefix}_txns_total", "Txns sent.", found.transactions)
         yield counter(f"{prefix}_operations_total", "Puts and deletes sent.", found.operations)
         yield counter(f"{prefix}_committed_total", "Transactions applied.", found.committed)
         yield counter(f"{prefix}_conflicts_total", "Transactions refused.", found.conflicts)
         yield counter(
             f"{prefix}_failed_compares_total", "Txns whose compare failed.", found.failed_compares
         )
-        yield counter(f"{prefix}_resent_total", "Txns whose answer was lost.", found.retries)
+        yield counter(
+            f"{prefix}_lost_answers_total", "Txns whose answer was lost.", found.lost_answers
+        )
         yield gauge(f"{prefix}_waiting", "Transactions that wait to be sent.", found.waiting)
         calls = self._storage.client.statistics()
         yield counter(f"{prefix}_calls_total", "Requests to etcd.", calls.calls)

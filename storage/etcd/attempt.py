@@ -36,7 +36,8 @@ class Patience:
 
 
 class Attempt:
-    """`meanwhile` is called between two sendings, so that those who wait behind are not forgotten."""
+    """One sending, and what became of it. `meanwhile` is called again and again while that has to be
+    found out, so that those who wait behind are not forgotten."""
 
     def __init__(
         self,
@@ -57,10 +58,11 @@ class Attempt:
         self._patience = patience
         self._meanwhile = meanwhile
         self._known_revision = max(store.seen_revision, *group.guards.values())
-        """The store was here before the first sending: whatever is applied comes after it."""
+        """The store was here before the sending: if it is applied, it is later. Moves on with the
+        events that are read."""
+        self._fenced_at = 0
+        """The fence's revision, once it is raised for this sending."""
         self._give_up_at = patience.clock() + patience.deadline_seconds
-        self._uncertain = False
-        """Whether a sending is out whose fate is not known."""
         self._marked = store.marks.newest(group.guards)
         """The guard by whose value etcd's history is known again, and its mark."""
 
@@ -70,24 +72,22 @@ class Attempt:
         Raises TooLarge where etcd refuses the request as such; no member has an outcome then.
         """
         try:
-            answer = await self._send()
-            return await self._judge(answer)
+            return self._judge(await self._send())
         except TooLarge:
             raise
+        except Unanswered as lost:
+            return await self._find_out(lost)
         except NoSpace as error:
-            await self._judge_full(error)
+            await self._judge_full(error, outstanding=False)
         except (TransactionError, StorageError) as error:
-            self._fail(error)
+            refuse(self._group.members, Unavailable, str(error))
         return ()
 
-    def _fail(self, error: TransactionError | StorageError) -> None:
-        if self._uncertain:
-            refuse(self._group.members, OutcomeUnknown, f"etcd's answer was lost: {error}")
-        else:
-            refuse(self._group.members, Unavailable, str(error))
+    def _leave_open(self, error: TransactionError | StorageError) -> None:
+        refuse(self._group.members, OutcomeUnknown, f"etcd's answer was lost: {error}")
 
     async def _send(self) -> wire.Message:
-        """The answer to the Txn, sent as often as it takes. Raises what ends the attempt."""
+        """The answer to the Txn, which is sent once. Raises Unanswered, and what etcd refuses."""
         mark_compares: Sequence[bytes] = ()
         if self._marked is not None:
             key, mark = self._marked
@@ -98,42 +98,23 @@ class Attempt:
             fence_revision=self._fence.revision,
             mark_compares=mark_compares,
         )
-        self._counters.group(len(self._group.members), len(self._group.written))
-        pause_seconds = _FIRST_PAUSE_SECONDS
-        while True:
-            self._counters.transactions += 1
-            try:
-                return await self._store.client.call(
-                    "/kv/txn", body, timeout_seconds=self._patience.attempt_seconds
-                )
-            except NoSpace:
-                raise
-            except (Unanswered, Unavailable) as error:
-                self._uncertain = self._uncertain or isinstance(error, Unanswered)
-                if not self._uncertain or self._patience.clock() > self._give_up_at:
-                    raise
-            self._meanwhile()
-            await asyncio.sleep(pause_seconds)
-            pause_seconds = min(pause_seconds * 2, _LONGEST_PAUSE_SECONDS)
-            self._counters.retries += 1
+        self._counters.sent(len(self._group.members), len(self._group.written))
+        return await self._store.client.call(
+            "/kv/txn", body, timeout_seconds=self._patience.attempt_seconds
+        )
 
-    async def _judge(self, answer: wire.Message) -> Sequence[Waiting]:
-        """What etcd's answer means for each member. Raises like `_find_in_history`."""
+    def _judge(self, answer: wire.Message) -> Sequence[Waiting]:
+        """What etcd's answer means for each member. Raises Unavailable and StorageError."""
         revision = self._store.note(answer)
         if answer.get("succeeded"):
             self._succeed(revision)
             return ()
         fence, *ranges = [response["response_range"] for response in answer["responses"]]
         self._fence.revision = _mod_revision(fence)
-        if self._uncertain:
-            applied_at = self._carries_id(ranges) or await self._find_in_history()
-            if applied_at:
-                self._succeed(applied_at)
-                return ()
         if self._is_other_history(revision, ranges):
             self._store.on_doubt()
             raise Unavailable("etcd has another history than before: it was restored")
-        return self._route(ranges)
+        return self._route(ranges, revision)
 
     def _is_other_history(self, newest: int, ranges: Sequence[wire.Message]) -> bool:
         """Whether what a failed compare returned cannot follow what was known: a revision that
@@ -156,8 +137,8 @@ class Attempt:
             if not member.outcome.done():
                 member.outcome.set_result(committed)
 
-    def _route(self, ranges: Sequence[wire.Message]) -> Sequence[Waiting]:
-        """A guard moved: whose? The others go again."""
+    def _route(self, ranges: Sequence[wire.Message], revision: int) -> Sequence[Waiting]:
+        """A guard moved, as seen at `revision`: whose? The others go again."""
         self._counters.failed_compares += 1
         moved: dict[str, Snapshot] = {}
         for (key, revision), found in zip(self._group.guards.items(), ranges, strict=True):
@@ -169,7 +150,7 @@ class Attempt:
             if concerned:
                 self._counters.conflicts += 1
                 if not member.outcome.done():
-                    conflict = Conflict({key: moved[key] for key in concerned})
+                    conflict = Conflict({key: moved[key] for key in concerned}, revision)
                     member.outcome.set_exception(conflict)
             else:
                 again.append(member)
@@ -185,56 +166,92 @@ class Attempt:
                     return wire.number(kvs[0], "mod_revision")
         return 0
 
-    async def _find_in_history(self) -> int:
-        """Shut out every sending so far, then look for one that was applied; 0 where none was.
+    async def _find_out(self, lost: Unanswered) -> Sequence[Waiting]:
+        """The sending may have been applied, or may be yet. Answers who is to go again, all or none:
+        then it was not applied, and cannot be any more."""
+        self._counters.lost_answers += 1
+        error: TransactionError | StorageError = lost
+        pause_seconds = _FIRST_PAUSE_SECONDS
+        while self._patience.clock() <= self._give_up_at:
+            self._meanwhile()
+            await asyncio.sleep(pause_seconds)
+            pause_seconds = min(pause_seconds * 2, _LONGEST_PAUSE_SECONDS)
+            try:
+                applied_at = await self._find_in_history()
+            except NoSpace as full:
+                await self._judge_full(full, outstanding=True)
+                return ()
+            except (Unanswered, Unavailable) as failure:
+                error = failure
+            except StorageError as failure:
+                error = failure
+                break
+            else:
+                if not applied_at:
+                    return self._group.members
+                self._succeed(applied_at)
+                return ()
+        self._leave_open(error)
+        return ()
 
-        Raises Unavailable and Expired: then it cannot be known.
+    async def _find_in_history(self) -> int:
+        """Shut the sending out, then look whether it was applied; 0 where it was not.
+
+        Called again, it goes on where it was. Raises Unanswered and Unavailable, and Expired: then
+        it cannot be known.
         """
+        seconds = self._patience.attempt_seconds
+        if not self._fenced_at:
+            self._fenced_at = await self._fence.shut(seconds)
         try:
-            async with asyncio.timeout(max(self._give_up_at - self._patience.clock(), 0.1)):
-                fence = await self._fence.shut()
-                async with aclosing(self._store.raw_events(self._known_revision)) as revisions:
-                    async for revision in revisions:
-                        if self._is_mine(revision):
-                            return revision[0]
-                        if revision[0] >= fence:
-                            break
+            async with (
+                asyncio.timeout(seconds),
+                aclosing(self._store.raw_events(self._known_revision)) as revisions,
+            ):
+                async for revision in revisions:
+                    if self._is_mine(revision):
+                        return revision[0]
+                    self._known_revision = revision[0]
+                    if revision[0] >= self._fenced_at:
+                        return 0
         except TimeoutError as error:
             raise Unavailable("etcd's events did not come in time") from error
-        self._uncertain = False
-        return 0
+        raise Unavailable("etcd's events ended")
 
     def _is_mine(self, revision: RawRevision) -> bool:
+        """By the id in a put. A group without puts has left none: nobody but another replica that
+        removed the very same keys at once makes such a revision, and then they are removed."""
         _, events = revision
-        if len(events) != len(self._group.written):
+        if not events or len(events) != len(self._group.written):
             return False
         for event in events:
             if event.get("type") != "DELETE":
                 value = wire.unb64(event["kv"].get("value", ""))
                 return records.transaction_of(value) == self._id
+        if not self._group.only_deletes:
+            return False
         keys = {self._store.relative_key(wire.unb64(event["kv"]["key"])) for event in events}
         return keys == self._group.written
 
-    async def _judge_full(self, full: NoSpace) -> None:
+    async def _judge_full(self, full: NoSpace, *, outstanding: bool) -> None:
         """etcd says that its database is full: was this the write that filled it?
 
-        etcd has answered, so nothing more is outstanding than before; but the fence cannot be
-        raised, so that what was uncertain before stays so.
+        `outstanding`: it did not say so to the sending, whose fate is not known, but to the fence,
+        which cannot be raised. Then what is not found now may still come.
         """
-        certain = not self._uncertain
-        self._uncertain = True
         keys = [self._store.full_key(key) for key in self._group.guards]
         try:
             answer = await self._store.client.ask("/kv/txn", wire.reads_request(keys, 0))
         except (TransactionError, StorageError) as error:
-            self._fail(error)
+            self._leave_open(error)
             return
         applied_at = self._carries_id([each["response_range"] for each in answer["responses"]])
         if applied_at:
             self._succeed(applied_at)
-            return
-        self._uncertain = not certain
-        self._fail(full)
+        elif outstanding:
+            self._leave_open(full)
+        else:
+            refuse(self._group.members, Unavailable, str(full))
 
 
 def _mod_revision(found: wire.Message) -> int:

@@ -1,17 +1,13 @@
 """A key of this process that each of its Txns compares.
 
 Raising it makes every Txn that was put together before inapplicable for good, wherever in the
-network it still is. It is absent until an outcome first has to be found out.
+network it still is. It is absent until an outcome first has to be found out, and never removed: what
+is absent again would let through what compared it as absent.
 """
-
-import asyncio
 
 from apis.meta.keys import INTERNAL
 from storage.etcd import records, wire
-from storage.etcd.refusals import Unanswered
 from storage.etcd.store import EtcdStore
-
-_PAUSE_SECONDS = 0.05
 
 
 class Fence:
@@ -22,18 +18,13 @@ class Fence:
         self.name = wire.b64(store.full_key(f"{INTERNAL}fences/{process}"))
         self.revision = 0
 
-    async def shut(self) -> int:
-        """Raise the fence; its new revision. Tries until etcd answers: the caller has the deadline.
+    async def shut(self, timeout_seconds: float) -> int:
+        """Raise the fence; its new revision. Raises Unanswered and Unavailable: try again.
 
         A lost answer does no harm: a fence that was raised twice is as good, and a Txn that meets
-        an unknown revision of it fails and learns it. Raises Unavailable.
+        an unknown revision of it fails and learns it.
         """
         put = b'{"key":"%b","value":"%b"}' % (self.name, wire.b64(records.MARKER))
-        while True:
-            try:
-                answer = await self._store.client.call("/kv/put", put)
-            except Unanswered:
-                await asyncio.sleep(_PAUSE_SECONDS)
-            else:
-                self.revision = self._store.note(answer)
-                return self.revision
+        answer = await self._store.client.call("/kv/put", put, timeout_seconds=timeout_seconds)
+        self.revision = self._store.note(answer)
+        return self.revision

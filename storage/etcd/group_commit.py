@@ -13,27 +13,27 @@ one position in one revision.
 key that moved gets a Conflict with its present value, the others go again, before newcomers.
 
 *A lost answer.* The Txn may be applied, may not be, or may be applied later, when a stalled
-connection gets through. What is needed is an answer that stays true:
+connection gets through. Guards do not make it safe to send it again: a name that was created and
+deleted is absent as before, and whatever is still on its way finds its guards holding. So never are
+two sendings applicable:
 
-1. The identical bytes are sent again until etcd answers. Every written key is guarded, so it is
-   applied at most once.
-2. If this succeeds, it is applied here and now, and any other sending fails.
-3. If its compare fails and a written key carries the id that is in the Txn's values, an earlier
-   sending was applied, at that key's mod_revision.
-4. Otherwise it may have been applied and then overwritten by another replica, or its keys are
-   deleted; or another replica came first and undoes what it did (creates a name and deletes it),
-   whereupon a late sending would find its guards holding again. So first the *fence* is raised: a
-   key of this process that every Txn compares. From that revision on no earlier sending can be
-   applied. Then the events between the last revision known before the first sending and the fence
-   are read, and say whether the Txn is among them: by the id in a put, or, for a group that only
-   deletes, by a revision of exactly these deletes.
-5. Where etcd does not answer before the deadline, or the events are compacted: OutcomeUnknown.
+1. The *fence* is raised, a key of this process that every Txn compares. From that revision on what
+   was sent before cannot be applied any more.
+2. The events between the last revision known before the sending and the fence are read, and say
+   whether it was applied: by the id that is in its values, or, for a group that only deletes, by a
+   revision of exactly these deletes. Present values would not do: another replica may have
+   overwritten or deleted them since.
+3. If it was applied, that is its outcome. If not, its members go again, before newcomers, with a
+   new id and the new fence, as if for the first time.
+4. Both steps are tried until the deadline, since etcd may just be starting again. Then, or where
+   the events are compacted: OutcomeUnknown.
 
-"Database space exceeded" is a lost answer, too: etcd gives it also to the write that filled it.
+"Database space exceeded" is a lost answer, too: etcd gives it also to the write that filled it. But
+nothing is on its way any more, and no fence can be raised: the written keys are read.
 
-*Overload.* At most `max_waiting` transactions wait; more are refused. Who has waited for
-`deadline_seconds` without being sent is told Unavailable: nothing was written. A caller that is
-cancelled before its transaction was sent takes it back; later, the transaction runs its course.
+*Overload.* At most `max_waiting` transactions wait; more are refused. Who still waits after
+`deadline_seconds`, to be sent or to be sent again, is told Unavailable: nothing was written. A
+caller that is cancelled while its transaction waits takes it back; what is sent runs its course.
 """
 
 import asyncio

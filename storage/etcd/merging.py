@@ -134,6 +134,11 @@ class Group:
     reads: dict[str, bytes] = field(default_factory=dict)
     size: int = 0
 
+    @property
+    def only_deletes(self) -> bool:
+        """Whether no value of it carries the group's id."""
+        return all(rest is None for member in self.members for _, rest in member.writes)
+
     def has_room(self, waiting: Waiting) -> bool:
         """Whether the limits allow one more; an empty group takes what the limits would refuse."""
         return not self.members or (

@@ -12,9 +12,7 @@ class Statistics:
     """Totals since the start, and how many wait at this moment."""
 
     transactions: int
-    """etcd Txns sent, repetitions included."""
-    groups: int
-    """etcd Txns made."""
+    """etcd Txns sent, each for one group."""
     operations: int
     """Puts and deletes in them."""
     committed: int
@@ -23,8 +21,8 @@ class Statistics:
     """Transactions refused since a guard of theirs had moved."""
     failed_compares: int
     """etcd Txns that were not applied since a guard had moved."""
-    retries: int
-    """Sendings again, since an answer was lost."""
+    lost_answers: int
+    """etcd Txns of which it had to be found out whether they were applied."""
     waiting: int
     group_sizes: tuple[int, ...]
     """Groups by their number of transactions, per bucket of GROUP_SIZE_BOUNDS."""
@@ -35,29 +33,27 @@ class Counters:
     """The running totals behind `Statistics`."""
 
     transactions: int = 0
-    groups: int = 0
     operations: int = 0
     committed: int = 0
     conflicts: int = 0
     failed_compares: int = 0
-    retries: int = 0
+    lost_answers: int = 0
     group_sizes: list[int] = field(default_factory=lambda: [0] * (len(GROUP_SIZE_BOUNDS) + 1))
 
-    def group(self, members: int, operations: int) -> None:
+    def sent(self, members: int, operations: int) -> None:
         """Count a group that is about to be sent."""
-        self.groups += 1
+        self.transactions += 1
         self.operations += operations
         self.group_sizes[bisect_left(GROUP_SIZE_BOUNDS, members)] += 1
 
     def frozen(self, *, waiting: int) -> Statistics:
         return Statistics(
             transactions=self.transactions,
-            groups=self.groups,
             operations=self.operations,
             committed=self.committed,
             conflicts=self.conflicts,
             failed_compares=self.failed_compares,
-            retries=self.retries,
+            lost_answers=self.lost_answers,
             waiting=waiting,
             group_sizes=tuple(self.group_sizes),
         )

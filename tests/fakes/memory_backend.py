@@ -145,7 +145,7 @@ class MemoryBackend:
             if (now := self._snapshot(key)).mod_revision != seen
         }
         if moved:
-            raise Conflict(moved)
+            raise Conflict(moved, self.revision)
         if not transaction.writes:
             return Committed(self.revision, {})
         self.revision += 1

@@ -96,7 +96,7 @@ class MemoryStore:
         if moved:
             for key in moved:
                 self._hidden.pop(key, None)
-            raise Conflict(moved)
+            raise Conflict(moved, self.revision)
         return self.apply(transaction)
 
     def apply(self, transaction: Transaction) -> Committed:

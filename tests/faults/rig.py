@@ -182,10 +182,11 @@ async def rig(
         built = Rig(servers, sessions, etcd_url, bounds)
         await have_world(built.apis[0], room=room)
         yield built
-        built.check_logs()
-        await asyncio.to_thread(built.audit)
+        # First, since they compact what the auditor is about to read.
         for server in servers:
             await asyncio.to_thread(server.stop)
+        built.check_logs()
+        await asyncio.to_thread(built.audit)
 
 
 @asynccontextmanager

@@ -5,7 +5,7 @@ A test has a namespace of its own, so that none sees another's accounts.
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 
 import pytest
 
@@ -16,7 +16,7 @@ from tests.fakes.memory_backend import MemoryBackend
 from tests.harness.api import Api, Object
 from tests.unit.quota.replica import Replica, replica
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
 
 _numbers = itertools.count()
 
@@ -59,8 +59,8 @@ class Account:
 
 
 @pytest.fixture
-async def account(api: Api) -> AsyncIterator[Account]:
-    yield Account(api)
+async def account(api: Api) -> Account:
+    return Account(api)
 
 
 async def test_an_object_that_one_of_two_quotas_refuses_is_charged_to_neither(
@@ -220,7 +220,7 @@ async def test_limits_beyond_64_bits_and_fractions_are_kept_and_compared_exactly
     api = account.api
 
     answer = await api.get("Quota", account.namespace, "total")
-    assert answer.body["spec"]["metrics"] == {"memory": "16Ei", "cpu": "1441m"}
+    assert answer.body["spec"]["metrics"] == {"memory": str(2**64), "cpu": "1441m"}
     refused = await api.create(account.shoot())
     assert "requested: cpu=2, used: cpu=0, limited: cpu=1441m" in refused.message
 
@@ -298,14 +298,19 @@ async def test_a_retry_after_a_conflict_does_not_admit_what_another_quota_has_re
 
 async def test_a_waiter_whose_time_is_up_is_not_charged_later() -> None:
     backend = MemoryBackend()
-    gate = asyncio.Event()
+    gate, under_way = asyncio.Event(), asyncio.Event()
     racing = Racing(backend)
     async with replica(backend, racing, timeout_seconds=0.2) as one:
         await prepare(one, a_quota(name="total", metrics={"cpu": "20"}))
+
         # The first batch holds the ledgers until the second request has given up.
-        racing.before_commit = [gate.wait]
+        async def held() -> None:
+            under_way.set()
+            await gate.wait()
+
+        racing.before_commit = [held]
         first = asyncio.ensure_future(one.admits(a_shoot(name="first")))
-        await asyncio.sleep(0)
+        await under_way.wait()
         with pytest.raises(StatusError) as late:
             await one.put(a_shoot(name="late"))
         assert (late.value.code, "nothing was stored" in str(late.value)) == (504, True)
@@ -332,7 +337,7 @@ async def test_a_write_that_fails_charges_neither_quota() -> None:
         before = backend.revision
 
         async def lose() -> None:
-            raise Conflict({})
+            raise Conflict({}, 0)
 
         racing.before_commit = [lose]
         assert await one.admits(a_shoot(name="first"))

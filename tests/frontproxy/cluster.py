@@ -24,8 +24,9 @@ ACCESS_REVIEWS = "subjectaccessreviews"
 class Cluster:
     """Runs in a thread of its own (`with`). Change its attributes as a test needs.
 
-    `tokens`: token -> TokenReview's user. `may`: judges a SubjectAccessReview's spec. `status`:
-    answered to every request where it is not 0. While `hold` is set, nothing is answered.
+    `tokens`: token -> TokenReview's user. `may`: judges a SubjectAccessReview's spec.
+    `applied`: path -> what was applied there. `status`:
+    answered to every request where it is not 0. `accepts`: Authorization headers, None: any. While `hold` is set, nothing is answered.
     """
 
     def __init__(self, authority: Authority) -> None:
@@ -35,7 +36,9 @@ class Cluster:
         self.namespaces: dict[str, Object] = {}
         self.secrets: set[tuple[str, str]] = set()
         self.config: dict[str, str] = {}
+        self.applied: dict[str, Object] = {}
         self.status = 0
+        self.accepts: set[str] | None = None
         self.hold = threading.Event()
         self.asked: Counter[str] = Counter()
         self.reviewed: list[Object] = []
@@ -45,6 +48,8 @@ class Cluster:
         self._change = asyncio.Event()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        # A version and what happened at it change together: tests change them in their own thread.
+        self._changing = threading.Lock()
         self._log: list[tuple[int, str, str, Object]] = []
         self._runner: web.ServerRunner | None = None
 
@@ -53,23 +58,26 @@ class Cluster:
         return f"https://127.0.0.1:{self.port}"
 
     def add_namespace(self, name: str, *, terminating: bool = False) -> None:
-        metadata: Object = {"name": name, "resourceVersion": self._next()}
-        if terminating:
-            metadata["deletionTimestamp"] = "2024-01-02T03:04:05Z"
-        kind = "MODIFIED" if name in self.namespaces else "ADDED"
-        self.namespaces[name] = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
-        self._tell("namespaces", kind, self.namespaces[name])
+        with self._changing:
+            metadata: Object = {"name": name, "resourceVersion": self._next()}
+            if terminating:
+                metadata["deletionTimestamp"] = "2024-01-02T03:04:05Z"
+            kind = "MODIFIED" if name in self.namespaces else "ADDED"
+            self.namespaces[name] = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+            self._tell("namespaces", kind, self.namespaces[name])
 
     def remove_namespace(self, name: str) -> None:
-        found = self.namespaces.pop(name)
-        found["metadata"]["resourceVersion"] = self._next()
-        self._tell("namespaces", "DELETED", found)
+        with self._changing:
+            found = self.namespaces.pop(name)
+            found["metadata"]["resourceVersion"] = self._next()
+            self._tell("namespaces", "DELETED", found)
 
     def set_config(self, **data: str) -> None:
         """Keys with underscores for dashes; the rest of the ConfigMap stays."""
         self.config.update({key.replace("_", "-"): value for key, value in data.items()})
-        self._next()
-        self._tell("configmaps", "MODIFIED", self._config_map())
+        with self._changing:
+            self._next()
+            self._tell("configmaps", "MODIFIED", self._config_map())
 
     def __enter__(self) -> "Cluster":
         self._thread.start()
@@ -150,15 +158,20 @@ class Cluster:
         body = await request.read()
         while self.hold.is_set() and self._runner is not None:  # noqa: ASYNC110 -- a thread sets it
             await asyncio.sleep(0.02)
+        if self.accepts is not None and request.headers.get("Authorization") not in self.accepts:
+            return _json({"kind": "Status", "message": "Unauthorized", "code": 401}, 401)
         if self.status:
             return _json(
                 {"kind": "Status", "message": "fault on demand", "code": self.status}, self.status
             )
+        if request.method in ("PATCH", "DELETE") or request.path in self.applied:
+            return self._register(request, body)
         if request.query.get("watch") == "true":
             return await self._watch(request, what)
         if what in (TOKEN_REVIEWS, ACCESS_REVIEWS):
             return self._review(what, decode_json(body).value)
-        return self._get(what, parts)
+        with self._changing:
+            return self._get(what, parts)
 
     def _review(self, what: str, review: Object) -> web.Response:
         spec = review["spec"]
@@ -171,6 +184,19 @@ class Cluster:
         else:
             review["status"] = {"allowed": self.may(spec)}
         return _json(review, 201)
+
+    def _register(self, request: web.BaseRequest, body: bytes) -> web.Response:
+        known = request.path in self.applied
+        if request.method == "PATCH":
+            assert request.headers["Content-Type"] == "application/apply-patch+yaml"
+            self.applied[request.path] = decode_json(body).value
+            return _json(self.applied[request.path], 200 if known else 201)
+        if not known:
+            return _missing("it is")
+        found = self.applied[request.path]
+        if request.method == "DELETE":
+            del self.applied[request.path]
+        return _json(found)
 
     def _get(self, what: str, parts: list[str]) -> web.Response:
         if what == "configmaps":
@@ -196,12 +222,14 @@ class Cluster:
         answer = web.StreamResponse(headers={"Content-Type": "application/json"})
         await answer.prepare(request)
         since = int(request.query.get("resourceVersion") or 0)
+        sent = 0
         while self._runner is not None:
             change = self._change
-            for version, kind_of, kind, obj in list(self._log):
+            news = self._log[sent:]
+            sent += len(news)
+            for version, kind_of, kind, obj in news:
                 if kind_of == what and version > since:
                     await answer.write(encode({"type": kind, "object": obj}) + b"\n")
-            since = self._version
             await change.wait()
         return answer
 

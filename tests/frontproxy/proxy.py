@@ -13,7 +13,7 @@ from itertools import cycle
 
 import aiohttp
 from aiohttp import web
-from multidict import CIMultiDict
+from multidict import CIMultiDict, MultiMapping
 
 _HOP = ("Connection", "Keep-Alive", "Transfer-Encoding", "Upgrade", "Host", "Content-Length")
 SERVER_NAME = "quotaapi.quotaapi.svc"
@@ -57,7 +57,7 @@ class Proxy:
             return answer
 
 
-def _forwarded(headers: CIMultiDict[str]) -> CIMultiDict[str]:
+def _forwarded(headers: MultiMapping[str]) -> CIMultiDict[str]:
     found: CIMultiDict[str] = CIMultiDict()
     for name, value in headers.items():
         if name == "Test-User":

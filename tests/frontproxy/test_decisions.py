@@ -145,3 +145,17 @@ async def test_a_write_is_logged_with_its_user_and_audit_id(
     line = next(line for line in server.log().splitlines() if f"id-of-{namespace}" in line)
     assert "user='alice'" in line
     assert f"verb=create path='/apis/garden.sapcloud.io/v1beta1/{quotas}' code=201" in line
+
+
+@pytest.mark.parametrize("verb", ["list", "watch"])
+async def test_a_collection_of_one_by_its_name_is_asked_for_by_that_name(
+    server, cluster, user, quotas, verb
+) -> None:
+    cluster.may = lambda _spec: False
+    params = "fieldSelector=metadata.name%3Dmine,metadata.namespace%3Dx"
+
+    status, body = await server.ask(f"{quotas}?{params}&watch={verb == 'watch'}", pair=user)
+
+    asked = cluster.reviewed[-1]["resourceAttributes"]
+    assert (status, asked["verb"], asked["name"]) == (403, verb, "mine")
+    assert body["details"]["name"] == "mine"

@@ -3,7 +3,16 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from tests.faults.rig import Bounds
-from tests.faults.scenarios import clocks, cluster, crash, network, replicas, storage
+from tests.faults.scenarios import (
+    clocks,
+    cluster,
+    crash,
+    network,
+    replicas,
+    resources,
+    storage,
+    watches,
+)
 
 Scenario = Callable[[Bounds], Awaitable[None]]
 
@@ -25,6 +34,8 @@ SCENARIOS: Mapping[str, Scenario] = {
         storage.backup_is_restored,
         storage.data_are_put_back,
         *((clocks.clock_jumps,) if clocks.LIBRARY else ()),
+        watches.informers_miss_nothing,
+        resources.nothing_grows,
         replicas.two_replicas,
         replicas.three_replicas,
         replicas.many_come_and_go,

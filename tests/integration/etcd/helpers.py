@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 
+from apis.meta.keys import INTERNAL
 from apis.meta.transaction import Put, Transaction
+from storage.etcd import wire
 from storage.etcd.store import EtcdStore
 from storage.etcd.watch import RawRevision
 
@@ -40,3 +42,15 @@ async def history(store: EtcdStore, after: int) -> list[RawRevision]:
             if revision[1]:
                 seen.append(revision)
     raise AssertionError("the watch ended")
+
+
+async def writes(store: EtcdStore, after: int) -> list[int]:
+    """The revisions of `history` that are of more than this server's own bookkeeping."""
+    return [
+        revision
+        for revision, events in await history(store, after)
+        if any(
+            not store.relative_key(wire.unb64(event["kv"]["key"])).startswith(INTERNAL)
+            for event in events
+        )
+    ]

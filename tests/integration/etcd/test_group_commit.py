@@ -49,7 +49,7 @@ async def test_three_hundred_writes_go_in_as_many_groups_as_the_limit_asks_for(
         outcomes = await together(stack, *[create(f"k{n}") for n in range(300)])
         assert all(isinstance(out, Committed) for out in outcomes)
         assert [len(events) for _, events in await history(stack.store, start)] == [125, 125, 50]
-        assert stack.commits.statistics().groups == 3
+        assert stack.commits.statistics().transactions == 3
 
 
 async def test_only_the_transactions_concerned_get_the_conflict(
@@ -139,7 +139,7 @@ async def test_nobody_overtakes_a_transaction_that_shares_a_key(
             stack, create("a"), create("a", "b"), Transaction({"b": 0, "c": 0}, [Put("c", body())])
         )
         assert [type(out) for out in outcomes] == [Committed, Conflict, Committed]
-        assert stack.commits.statistics().groups == 3
+        assert stack.commits.statistics().transactions == 3
 
 
 async def test_positions_of_a_merged_group_are_what_the_watch_delivers(

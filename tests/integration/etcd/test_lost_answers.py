@@ -15,12 +15,14 @@ from apis.meta.transaction import (
 )
 from tests.contract.stacks import EtcdStack, etcd_stack
 from tests.etcd_process import EtcdProcess
-from tests.integration.etcd.helpers import body, create, history, until, update
+from tests.integration.etcd.helpers import body, create, history, until, update, writes
 from tests.tcp_proxy import tcp_proxy
 
 pytestmark = pytest.mark.integration
 
 TXN = b"/v3/kv/txn"
+PUT = b"/v3/kv/put"
+"""What raises the fence."""
 
 
 async def stored(stack: EtcdStack, key: str) -> object:
@@ -40,9 +42,7 @@ async def test_a_write_whose_answer_is_lost_is_reported_as_it_was_applied(
         assert proxy.lost.is_set()
         assert await stored(stack, "b") == committed.records["b"]
         assert committed.records["b"].position == 1
-        assert [revision for revision, _ in await history(stack.store, start)] == [
-            committed.revision
-        ]
+        assert await writes(stack.store, start) == [committed.revision]
         assert stack.commits.statistics().failed_compares == 0
 
 
@@ -73,6 +73,90 @@ async def test_a_write_that_never_arrived_is_applied_by_the_second_sending(
         assert await stored(stack, "a") == committed.records["a"]
         assert b'"succeeded":true' not in await proxy.deliver_held()
         assert await stored(stack, "a") == committed.records["a"]
+
+
+async def test_a_first_sending_that_comes_late_does_not_bring_back_what_was_deleted_since(
+    etcd_process: EtcdProcess, prefix: str
+) -> None:
+    """What was created and deleted is absent again, as the first sending's guard wants it."""
+    async with (
+        tcp_proxy(etcd_process.port) as proxy,
+        etcd_stack(proxy.endpoint, prefix=prefix, attempt_seconds=0.2) as stack,
+    ):
+        await stack.commits.commit(create("warm"))
+        proxy.hold_request(TXN)
+        committed = await stack.commits.commit(create("a"))
+        await stack.commits.commit(Transaction({"a": committed.revision}, [Delete("a")]))
+        assert b'"succeeded":true' not in await proxy.deliver_held()
+        assert await stored(stack, "a") is None
+
+
+async def test_what_has_to_go_again_goes_before_newcomers(
+    etcd_process: EtcdProcess, prefix: str
+) -> None:
+    async with (
+        tcp_proxy(etcd_process.port) as proxy,
+        etcd_stack(proxy.endpoint, prefix=prefix, attempt_seconds=0.2) as stack,
+    ):
+        await stack.commits.commit(create("warm"))
+        proxy.hold_request(TXN)
+        first = asyncio.ensure_future(stack.commits.commit(create("a", value="first")))
+        await proxy.holding.wait()
+        second = asyncio.ensure_future(stack.commits.commit(create("a", value="second")))
+        committed = await first
+        with pytest.raises(Conflict) as caught:
+            await second
+        assert caught.value.current["a"].record == committed.records["a"]
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+async def test_a_restart_of_etcd_after_a_sending_leaves_no_outcome_unknown(
+    etcd_process: EtcdProcess, prefix: str, arrives: bool
+) -> None:
+    async with (
+        tcp_proxy(etcd_process.port) as proxy,
+        etcd_stack(proxy.endpoint, prefix=prefix) as stack,
+    ):
+        start = (await stack.commits.commit(create("warm"))).revision
+        (proxy.lose_answer_to if arrives else proxy.hold_request)(TXN)
+        writing = asyncio.ensure_future(stack.commits.commit(create("a")))
+        await (proxy.lost if arrives else proxy.holding).wait()
+        await proxy.refuse()
+        failures = stack.client.statistics().failures
+        await until(lambda: stack.client.statistics().failures >= failures + 3)
+        await proxy.listen()
+        committed = await writing
+        assert await stored(stack, "a") == committed.records["a"]
+        assert await writes(stack.store, start) == [committed.revision]
+
+
+async def test_a_fence_whose_answer_is_lost_is_raised_again(
+    etcd_process: EtcdProcess, prefix: str
+) -> None:
+    async with (
+        tcp_proxy(etcd_process.port) as proxy,
+        etcd_stack(proxy.endpoint, prefix=prefix, attempt_seconds=0.2) as stack,
+    ):
+        start = (await stack.commits.commit(create("warm"))).revision
+        proxy.hold_request(TXN)
+        proxy.lose_answer_to(PUT)
+        committed = await stack.commits.commit(create("a"))
+        assert proxy.lost.is_set()
+        assert await writes(stack.store, start) == [committed.revision]
+
+
+async def test_without_a_lost_answer_a_transaction_is_one_request(
+    etcd_process: EtcdProcess, prefix: str
+) -> None:
+    async with etcd_stack(etcd_process.endpoint, prefix=prefix) as stack:
+        await stack.commits.commit(create("warm"))
+        calls = stack.client.statistics().calls
+        seen = (await stack.commits.commit(create("a"))).revision
+        with pytest.raises(Conflict):
+            await stack.commits.commit(create("a"))
+        await stack.commits.commit(update("a", seen))
+        assert stack.client.statistics().calls == calls + 3
+        assert stack.commits.statistics().lost_answers == 0
 
 
 async def test_a_lost_answer_to_deletes_is_reported_as_deleted(
@@ -115,6 +199,24 @@ async def test_a_delete_that_another_did_is_a_conflict_after_a_lost_answer(
         with pytest.raises(Conflict) as caught:
             await deleting
         assert caught.value.current["a"].record is None
+
+
+async def test_an_update_of_what_another_deleted_is_a_conflict_after_a_lost_answer(
+    etcd_process: EtcdProcess, prefix: str
+) -> None:
+    """A revision that deletes the very key which the update would have put."""
+    async with (
+        tcp_proxy(etcd_process.port) as proxy,
+        etcd_stack(proxy.endpoint, prefix=prefix, attempt_seconds=0.3) as stack,
+        etcd_stack(etcd_process.endpoint, prefix=prefix) as other,
+    ):
+        seen = (await stack.commits.commit(create("a"))).revision
+        proxy.hold_request(TXN)
+        writing = asyncio.ensure_future(stack.commits.commit(update("a", seen)))
+        await proxy.holding.wait()
+        await other.commits.commit(Transaction({"a": seen}, [Delete("a")]))
+        with pytest.raises(Conflict):
+            await writing
 
 
 async def test_an_applied_write_that_another_replica_changed_since_is_still_found(
@@ -216,7 +318,7 @@ async def test_an_etcd_that_stays_away_after_a_sending_leaves_the_outcome_unknow
         await stack.commits.commit(create("warm"))
         proxy.stall()
         sent = asyncio.ensure_future(stack.commits.commit(create("a")))
-        await until(lambda: stack.commits.statistics().retries > 0)
+        await until(lambda: stack.commits.statistics().lost_answers > 0)
         behind = asyncio.ensure_future(stack.commits.commit(create("b")))
         with pytest.raises(OutcomeUnknown):
             await sent
@@ -244,7 +346,7 @@ async def test_who_waits_behind_a_stuck_write_for_too_long_was_never_sent(
         await stack.commits.commit(create("warm"))
         proxy.stall()
         sent = asyncio.ensure_future(stack.commits.commit(create("a")))
-        await until(lambda: stack.commits.statistics().retries > 0)
+        await until(lambda: stack.commits.statistics().lost_answers > 0)
         now[0] += 5
         behind = asyncio.ensure_future(stack.commits.commit(create("b")))
         await asyncio.sleep(0)
@@ -314,10 +416,10 @@ async def test_a_paused_etcd_delays_a_write_and_applies_it_once(own_etcd: EtcdPr
         start = (await stack.commits.commit(create("warm"))).revision
         own_etcd.pause()
         writing = asyncio.ensure_future(stack.commits.commit(create("a")))
-        await until(lambda: stack.commits.statistics().retries >= 2)
+        await until(lambda: stack.commits.statistics().lost_answers > 0)
         own_etcd.resume()
         committed = await writing
-        assert [r for r, _ in await history(stack.store, start)] == [committed.revision]
+        assert await writes(stack.store, start) == [committed.revision]
 
 
 async def test_a_full_database_refuses_the_write_and_says_so(

@@ -396,6 +396,7 @@ async def test_a_small_answer_is_never_compressed(server) -> None:
 
     answer = await server.session.get(QUOTAS, headers={"Accept-Encoding": "gzip"})
 
+    assert await answer.read()
     assert "Content-Encoding" not in answer.headers
     assert "Vary" not in answer.headers
 
@@ -408,7 +409,7 @@ async def test_head_of_a_large_answer_has_no_body(server, count) -> None:
     same = await server.session.get(QUOTAS, headers={"Accept-Encoding": "identity"})
 
     assert await answer.read() == b""
-    assert answer.headers["Content-Length"] == same.headers["Content-Length"]
+    assert int(answer.headers["Content-Length"]) == len(await same.read())
 
 
 async def test_an_empty_list_has_its_items(server) -> None:

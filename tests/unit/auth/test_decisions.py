@@ -33,7 +33,7 @@ class Asked:
 
 
 def decisions(tasks, clock, *, seconds: float = 10.0, size: int = 2) -> Decisions[str, int]:
-    return Decisions(lambda _v: seconds, size=size, monotonic=clock, spawn=tasks.create_task)
+    return Decisions(lambda _k, _v: seconds, size=size, monotonic=clock, spawn=tasks.create_task)
 
 
 async def test_an_answer_holds_for_its_time() -> None:
@@ -109,7 +109,7 @@ async def test_a_question_that_is_cancelled_is_cancelled_for_its_askers() -> Non
         def spawn(question) -> None:
             spawned.append(tasks.create_task(question))
 
-        kept = Decisions[str, int](lambda _v: 1.0, size=1, monotonic=clock, spawn=spawn)
+        kept = Decisions[str, int](lambda _k, _v: 1.0, size=1, monotonic=clock, spawn=spawn)
         asking = asyncio.ensure_future(kept.get("a", ask))
         await asyncio.sleep(0)
         await asyncio.sleep(0)

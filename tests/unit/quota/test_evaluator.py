@@ -1,16 +1,20 @@
 """Waiters, batches, conflicts and time-outs, over a backend in memory."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 import pytest
 
+from admission.interface import Mandate
+from admission.quota.books import Books
+from admission.quota.ledger import Needs
 from apis.meta.errors import StatusError
 from apis.meta.transaction import (
     Committed,
     Delete,
     Object,
     OutcomeUnknown,
+    Snapshot,
     Transaction,
     Unavailable,
 )
@@ -216,6 +220,33 @@ async def test_without_a_running_scheduler_nothing_is_admitted(one: Replica) -> 
 
     with pytest.raises(Unavailable):
         await one.put(a_shoot(1))
+
+
+class Unplannable:
+    """A change that wants other keys than it was queued for, and then cannot tell which."""
+
+    key = "a-ledger"
+    size_bytes = 0
+
+    def __init__(self) -> None:
+        self._plans = iter(("one", "another"))
+
+    def needs(self, known: Mapping[str, Snapshot]) -> Needs:
+        del known
+        plan = next(self._plans, None)
+        if plan is None:
+            raise ValueError("a record of a newer release")
+        return Needs(exclusive=frozenset((plan,)))
+
+    def apply(self, books: Books, *, fold: bool) -> None:
+        raise AssertionError("it is never planned")
+
+
+async def test_what_cannot_be_planned_again_fails_alone(one: Replica) -> None:
+    with pytest.raises(ValueError, match="newer release"):
+        await one.evaluator.carry_out(Unplannable(), seen=None, mandate=Mandate("leader", 0))
+
+    assert await one.admits(a_shoot(1))
 
 
 async def test_a_corrupt_ledger_fails_its_own_request_alone(one: Replica) -> None:

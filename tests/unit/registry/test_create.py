@@ -453,7 +453,7 @@ async def test_a_name_that_comes_and_goes_ends_in_a_timeout() -> None:
 
     def flicker() -> None:
         rig.memory.apply(Transaction({}, [Put(key, encode_body(quota()))]))
-        rig.memory.failures.append(Conflict({}))
+        rig.memory.failures.append(Conflict({}, 0))
         del rig.memory.records[key]
 
     rig.gate.before_commit += [flicker] * 5

@@ -24,7 +24,7 @@ from tests.fakes.registry_rig import NAMESPACE, USER, Rig, a_query, merging
         (Unavailable(), 503, "ServiceUnavailable", 1),
         (OutcomeUnknown(), 504, "Timeout", 1),
         (TooLarge(), 413, "RequestEntityTooLarge", None),
-        (Conflict({}), 409, "Conflict", None),
+        (Conflict({}, 0), 409, "Conflict", None),
         (TooLargeResourceVersion(9, 1), 504, "Timeout", 1),
         (TransactionError("?"), 500, "InternalError", None),
     ],

@@ -1,0 +1,1 @@
+"""Garbage, on a whole server: what comes back is an answer, and nothing else happens."""
