@@ -11,16 +11,17 @@ There are two ways to claim, and they differ on purpose.
 * `try_claim`: many keys at once, by a batch of admissions. Never waits: all or nothing.
 
 Why nobody waits for ever
-    Kinds are ordered shoot < binding < quota < ledger. Who holds an object by `hold` may
-    afterwards `try_claim` keys of higher order and nothing else, and `try_claim` does not wait.
-    So the only waiters are those in `hold`, each of whom holds nothing yet: a cycle of waiters
-    cannot form. A batch that is refused releases nothing it needs and holds nothing of it; it is
-    tried again when keys become free (`on_release`).
+    Kinds are ordered shoot < binding < profile < quota < ledger. Who holds an object by `hold`
+    may afterwards `hold` or `try_claim` keys of higher order and nothing else, and `try_claim`
+    does not wait. So the only waiters are those in `hold`, each of whom holds keys of lower order
+    alone: a cycle of waiters cannot form. A batch that is refused releases nothing it needs and
+    holds nothing of it; it is tried again when keys become free (`on_release`).
 
 Why nobody starves
     A key with a `hold` waiter is closed to `try_claim`, so the claims on it run out, and the
     first waiter gets the key directly from the hand that releases it: no later comer can slip
-    between. Batches among themselves are kept fair by their scheduler, not here.
+    between. Batches among themselves are kept fair by their scheduler, not here; one that has
+    been kept waiting by those who `hold` an object without pause queues for it like them.
 
 Cancellation
     A waiter cancelled before it was served is taken out of the queue. One cancelled after it was

@@ -73,6 +73,14 @@ class EtcdProcess:
         """The etcdctl that came with this etcd."""
         return str(Path(self._binary).with_name("etcdctl"))
 
+    @property
+    def answers_before_it_is_durable(self) -> bool:
+        """Whether a member alone may lose its last answered write by a crash: etcd's #14370, mended
+        in 3.4.21 and 3.5.5."""
+        said = subprocess.run([self._binary, "--version"], capture_output=True, check=True).stdout
+        version = tuple(map(int, said.split(b"\n")[0].rpartition(b" ")[2].split(b".")))
+        return version < (3, 4, 21) or (3, 5, 0) <= version < (3, 5, 5)
+
     def start(self) -> None:
         self.launch()
         self.wait_until_healthy()

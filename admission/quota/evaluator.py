@@ -14,7 +14,8 @@ while holding a batch, writers that share no ledger never wait for each other, a
 evaluated in as few batches as there are commits. Changes of bindings and quotas go alone, since
 their callers hold claims that shoots want. One that has been waiting for long (`AGED_SECONDS`)
 holds back younger shoots that want the same keys; shoots' callers hold nothing that anybody else
-waits for, so this cannot close a circle.
+waits for, so this cannot close a circle. It also queues for the objects that it needs
+(`insistence.py`), for their writers would otherwise hand them on among themselves.
 
 **A batch**, step by step:
 
@@ -53,6 +54,7 @@ from admission.interface import Intent, Mandate
 from admission.quota.bindings import BindingChange
 from admission.quota.books import Books
 from admission.quota.change import Change
+from admission.quota.insistence import holding, objects_of
 from admission.quota.judge import Batch, Judge, Statistics
 from admission.quota.ledger import Needs, Surroundings
 from admission.quota.plain import PlainChange
@@ -100,6 +102,8 @@ class Evaluator:
         self._stopped = asyncio.Event()
         self._running = 0
         self._is_scheduled = False
+        self._freed = asyncio.Event()
+        self._insisting: dict[int, asyncio.Task[None] | None] = {}
         self._expired = 0
         self._judge = Judge(
             transactor,
@@ -119,6 +123,9 @@ class Evaluator:
                 self._wake()
                 await self._stopped.wait()
                 self._tasks = None
+                for task in self._insisting.values():
+                    if task is not None:
+                        task.cancel()
         finally:
             self._tasks = None
             for waiter in self._room.everybody():
@@ -171,7 +178,8 @@ class Evaluator:
             return await waiter.outcome
         finally:
             expiry.cancel()
-            self._room.leave(waiter)
+            if self._room.leave(waiter):
+                self._wake()
 
     def _change_of(self, intent: Intent) -> Change:
         plural = intent.attributes.resource.plural
@@ -219,6 +227,7 @@ class Evaluator:
 
     def _expire(self, waiter: Waiter) -> None:
         if self._room.leave(waiter):
+            self._wake()
             self._expired += 1
             waiter.fail(
                 errors.timeout(
@@ -227,6 +236,7 @@ class Evaluator:
             )
 
     def _wake(self) -> None:
+        self._freed.set()
         if not self._is_scheduled and self._tasks is not None and self._room:
             self._is_scheduled = True
             asyncio.get_running_loop().call_soon(self._schedule)
@@ -250,20 +260,48 @@ class Evaluator:
                 self._tasks.create_task(self._run_batch(batch))
             elif now - head.since > AGED_SECONDS:
                 reserved |= head.needs.keys
+                if head.sequence not in self._insisting and objects_of(head.needs.keys):
+                    insisting = self._tasks.create_task(self._insist(head))
+                    self._insisting[head.sequence] = insisting
 
-    def _claim_batch(self, head: Waiter) -> Batch | None:
+    def _claim_batch(self, head: Waiter, held: frozenset[str] = frozenset()) -> Batch | None:
         if not head.is_shoot:
-            return self._try([head])
+            return self._try([head], held)
         connected = self._room.connected(head)
-        batch = self._try(self._room.oldest(connected))
+        batch = self._try(self._room.oldest(connected), held)
         if batch is None and len(connected) > 1:
-            batch = self._try(self._room.oldest(connected[:1]))
+            batch = self._try(self._room.oldest(connected[:1]), held)
         return batch
 
-    def _try(self, waiters: list[Waiter]) -> Batch | None:
+    async def _insist(self, head: Waiter) -> None:
+        """Queue for the objects that the head needs, then decide its batch while holding them."""
+        try:
+            needs = head.needs
+            async with holding(self._transactor, needs.keys) as held:
+                batch = await self._claim_rest(head, needs, held)
+                self._insisting[head.sequence] = None  # no longer to be cancelled
+                if batch is not None:
+                    await self._run_batch(batch)
+        finally:
+            del self._insisting[head.sequence]
+
+    async def _claim_rest(self, head: Waiter, needs: Needs, held: frozenset[str]) -> Batch | None:
+        """None where the head does not wait any more, or for something else."""
+        while head.is_queued and head.needs is needs:
+            if self._running < self._workers:
+                batch = self._claim_batch(head, held) or self._try([head], held)
+                if batch is not None:
+                    self._running += 1
+                    return batch
+            self._freed.clear()
+            await self._freed.wait()
+        return None
+
+    def _try(self, waiters: list[Waiter], held: frozenset[str] = frozenset()) -> Batch | None:
+        """`held` is claimed already, and stays so for as long as the batch takes."""
         exclusive: frozenset[str] = frozenset().union(*(w.needs.exclusive for w in waiters))
         shared = frozenset().union(*(w.needs.shared for w in waiters)) - exclusive
-        claim = self._transactor.try_claim(exclusive, shared)
+        claim = self._transactor.try_claim(exclusive - held, shared - held)
         if claim is None:
             return None
         for waiter in waiters:

@@ -45,10 +45,11 @@ async def read_body(request: web.BaseRequest) -> bytes:
         return b""
     if request.headers.get("Expect", "").lower() == "100-continue":
         await _invite(request)
+    limit = asyncio.timeout(BODY_SECONDS)
     try:
         if request.content.is_eof():  # has come with the head: no timer is needed
             return await _read(request)
-        async with asyncio.timeout(BODY_SECONDS) as limit:
+        async with limit:
             return await _read(request)
     except web.RequestPayloadError as error:
         raise errors.bad_request(f"malformed request body: {error}") from error

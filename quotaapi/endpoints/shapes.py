@@ -11,18 +11,15 @@ from aiohttp import web
 from apis.meta import codec, errors, table
 from apis.meta.resource import Resource
 from apis.meta.table import IncludeObject
-from apis.meta.transaction import Header, Object, Record
+from apis.meta.transaction import Header, Object
 from quotaapi.endpoints import query, respond
-from quotaapi.endpoints.encoding import yaml_parts
+from quotaapi.endpoints.encoding import LongObject, json_parts, yaml_parts
 from quotaapi.endpoints.exchange import Exchange
 from quotaapi.endpoints.negotiation import JSON, YAML, Representation, Shape
 from storage.interface import Page
 
-_BREATH: Final = 200
-"""Records that are decoded in one go; then others have their turn (about two milliseconds)."""
-
 _BREATH_PLAIN: Final = 2000
-"""The same for records whose bytes are only joined."""
+"""Records whose bytes are joined in one go; then others have their turn (about two milliseconds)."""
 
 
 class Stored(Protocol):
@@ -172,12 +169,12 @@ async def page(
     check_shape(representation, is_list=True)
     if representation.plain and not respond.wants_pretty(exchange):
         return await _plain_list(exchange, resource, found)
-    value = await _list_value(exchange, resource, found, representation)
+    shaped = _shaped(exchange, resource, found, representation)
     if representation.yaml:
-        long = "rows" if representation.shape is Shape.TABLE else "items"
-        return await _in_parts(exchange, await yaml_parts(value, long), YAML)
-    encode = codec.encode_pretty if respond.wants_pretty(exchange) else codec.encode
-    return await _in_parts(exchange, [encode(value)], JSON)
+        return await _in_parts(exchange, await yaml_parts(shaped), YAML)
+    if not respond.wants_pretty(exchange):
+        return await _in_parts(exchange, await json_parts(shaped), JSON)
+    return await _in_parts(exchange, [codec.encode_pretty(await shaped.whole())], JSON)
 
 
 async def _in_parts(
@@ -219,38 +216,30 @@ def _list_metadata(found: Page) -> dict[str, Any]:
     return metadata
 
 
-async def _list_value(
+def _shaped(
     exchange: Exchange, resource: Resource, found: Page, representation: Representation
-) -> Object:
-    metadata, version = _list_metadata(found), representation.version
+) -> LongObject:
+    metadata, version, records = _list_metadata(found), representation.version, found.records
     if representation.shape is Shape.TABLE:
         made = tables(exchange, resource, representation)
-        return made.of(await _each(found.records, made.rows), metadata)
+        return LongObject(made.of((), metadata), "rows", records, made.rows)
     if representation.shape is Shape.METADATA_LIST:
-        items = await _each(
-            found.records, lambda batch: [partial(record.object(), version) for record in batch]
-        )
-        return {
+        around: Object = {
             "kind": "PartialObjectMetadataList",
             "apiVersion": f"meta.k8s.io/{version}",
             "metadata": metadata,
-            "items": items or None,  # Go's empty slice, as clients of kube-apiserver get it
+            "items": None,  # Go's empty slice, as clients of kube-apiserver get it
         }
-    return {
+        return LongObject(
+            around,
+            "items",
+            records,
+            lambda batch: [partial(record.object(), version) for record in batch],
+        )
+    around = {
         "kind": resource.list_kind,
         "apiVersion": resource.api_version,
         "metadata": {"continue": "", **metadata},
-        "items": await _each(found.records, lambda batch: [record.object() for record in batch]),
+        "items": [],
     }
-
-
-async def _each(
-    records: Sequence[Record], make: Callable[[Sequence[Record]], list[Object]]
-) -> list[Object]:
-    if len(records) <= _BREATH:
-        return make(records)
-    made: list[Object] = []
-    for start in range(0, len(records), _BREATH):
-        made += make(records[start : start + _BREATH])
-        await asyncio.sleep(0)
-    return made
+    return LongObject(around, "items", records, lambda batch: [each.object() for each in batch])

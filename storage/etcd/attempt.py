@@ -57,7 +57,7 @@ class Attempt:
         self._counters = counters
         self._patience = patience
         self._meanwhile = meanwhile
-        self._known_revision = max(store.seen_revision, *group.guards.values())
+        self._known_revision = 0
         """The store was here before the sending: if it is applied, it is later. Moves on with the
         events that are read."""
         self._fenced_at = 0
@@ -88,6 +88,10 @@ class Attempt:
 
     async def _send(self) -> wire.Message:
         """The answer to the Txn, which is sent once. Raises Unanswered, and what etcd refuses."""
+        if not self._store.seen_revision:
+            # Once in a process's life: history from its very beginning is compacted.
+            await self._store.current_revision()
+        self._known_revision = max(self._store.seen_revision, *self._group.guards.values())
         mark_compares: Sequence[bytes] = ()
         if self._marked is not None:
             key, mark = self._marked

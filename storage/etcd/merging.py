@@ -117,7 +117,8 @@ def compare_mark(name: bytes, mark: bytes) -> Sequence[bytes]:
     less than the mark followed by a byte that no JSON has.
     """
     return [
-        b'{"key":"%b","target":"VALUE","result":"%b","value":"%b"}' % (name, result, wire.b64(value))
+        b'{"key":"%b","target":"VALUE","result":"%b","value":"%b"}'
+        % (name, result, wire.b64(value))
         for result, value in ((b"GREATER", mark), (b"LESS", mark + b"\xff"))
     ]
 

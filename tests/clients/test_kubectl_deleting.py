@@ -6,7 +6,7 @@ from apis.meta.transaction import Object
 from tests.builders import a_binding, a_profile, a_quota
 from tests.harness.server import GROUP_PATH
 
-pytestmark = [pytest.mark.integration, pytest.mark.kubectl]
+pytestmark = [pytest.mark.integration, pytest.mark.kubectl, pytest.mark.slow]
 
 TEAM = "quota.garden.sapcloud.io/team"
 DELETED = 'quota.garden.sapcloud.io "team" deleted'

@@ -9,7 +9,7 @@ from apis.meta.transaction import Object
 from tests.builders import a_binding, a_profile, a_quota, a_shoot, a_worker, an_object
 from tests.clients.kubectl import Kubectl, script
 
-pytestmark = [pytest.mark.integration, pytest.mark.kubectl]
+pytestmark = [pytest.mark.integration, pytest.mark.kubectl, pytest.mark.slow]
 
 TEAM = "quota.garden.sapcloud.io/team"
 

@@ -19,7 +19,7 @@ from quotaapi.auth.certificates import CertificateAuthenticator
 from quotaapi.auth.interface import Authorizer, authenticated
 from quotaapi.auth.standalone import AllowAuthenticated
 from quotaapi.auth.tokens import TokenAuthenticator, _digest
-from quotaapi.endpoints import discovery, metrics
+from quotaapi.endpoints import discovery, metrics, standalone
 from quotaapi.endpoints.api import Api
 from quotaapi.endpoints.health import Health, alive
 from quotaapi.endpoints.mutations import Mutations
@@ -107,7 +107,8 @@ async def http_server(
             clock=lambda: NOW,
             new_id=lambda: f"audit-{next(ids)}",
         )
-        listener = Listener(chain.build(filters, dispatcher(api, pages)), context)
+        alone = standalone.finder(filters.authorizer)
+        listener = Listener(chain.build(filters, dispatcher(api, pages, alone)), context)
         port = await listener.start("127.0.0.1", 0)
         url = f"https://127.0.0.1:{port}"
         trusted = ssl.create_default_context(cafile=str(material.ca_cert))

@@ -96,10 +96,9 @@ class Promises:
 
     def reconcile(self, stored: Iterable[Object]) -> list[str]:
         """Everything that is wrong between what was told and what exists."""
-        problems = list(self.violations)
         found = {obj["metadata"]["name"]: obj for obj in stored}
-        for name in found.keys() - self.objects.keys():
-            problems.append(f"{name} exists and was never asked for")
+        strangers = found.keys() - self.objects.keys()
+        problems = [*self.violations, *(f"{name} was never asked for" for name in strangers)]
         for name, expected in self.objects.items():
             obj = found.get(name)
             size = size_of(obj) if obj is not None else None

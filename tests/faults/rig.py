@@ -124,6 +124,7 @@ class Rig:
 
     async def _surely_delete(self, shoot: Object) -> Answer:
         api = self.apis[0]
+        outcome: object = None
         for _ in range(20):
             outcome = await attempt(api.delete_object(shoot))
             if isinstance(outcome, Answer) and outcome.status not in {429, 503, 504}:
@@ -160,17 +161,16 @@ async def rig(
     """
     async with AsyncExitStack() as ending:
         directory = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="faults-")))
-        servers = []
         sessions = []
-        for number in range(replicas):
-            servers.append(
-                ServerProcess(
-                    directory / f"replica-{number}",
-                    etcd_servers=etcd_servers[number] if etcd_servers else etcd_url,
-                    arguments=arguments,
-                    environment=environment,
-                )
+        servers = [
+            ServerProcess(
+                directory / f"replica-{number}",
+                etcd_servers=etcd_servers[number] if etcd_servers else etcd_url,
+                arguments=arguments,
+                environment=environment,
             )
+            for number in range(replicas)
+        ]
         for server in servers:
             ending.callback(server.kill9)
             await asyncio.to_thread(server.start)

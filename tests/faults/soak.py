@@ -54,7 +54,7 @@ def _soak(names: list[str], seed: int, seconds: float, clients: int) -> int:
         started = time.monotonic()
         try:
             asyncio.run(asyncio.wait_for(SCENARIOS[name](bounds), SCENARIO_SECONDS))
-        except Exception:  # noqa: BLE001 -- whatever is wrong is told, and the others go on
+        except Exception:  # noqa: BLE001 -- it is told, and the other scenarios go on
             broken.append(f"{name} (seed {bounds.seed})")
             traceback.print_exc(file=sys.stdout)
         verdict = "BROKEN" if broken and broken[-1].endswith(f"{bounds.seed})") else "kept"

@@ -11,7 +11,6 @@ import pytest
 
 from apis.meta import codec
 from tests.builders import a_quota
-from tests.faults.rig import metrics
 from tests.faults.scenarios.storage import call
 from tests.harness.api import Api
 from tests.harness.etcd import running_etcd
@@ -21,7 +20,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(240
 
 OBJECTS = 10_000
 WAIT_SECONDS = 0.05
-ATTEMPTS = 8
+ATTEMPTS = 15
 """The machine may be busy with others for longer than that; the server never is, so that one attempt
 in which nobody waited is proof."""
 
@@ -105,6 +104,6 @@ async def test_nobody_waits_for_a_list_of_ten_thousand(session: aiohttp.ClientSe
                 if best < WAIT_SECONDS:
                     break
             waits[f"{what}, {how}"] = best
-    print({what: f"{seconds * 1000:.0f} ms" for what, seconds in waits.items()})
-    print((await metrics(session))["quotaapi_event_loop_lag_seconds_max"])
-    assert max(waits.values()) < WAIT_SECONDS, waits
+    slow = {what: f"{seconds * 1000:.0f} ms" for what, seconds in waits.items()}
+
+    assert max(waits.values()) < WAIT_SECONDS, slow

@@ -37,37 +37,39 @@ async def put(etcd_url: str, key: str, value: str) -> None:
 async def test_a_record_of_a_newer_format_is_neither_misread_nor_overwritten(
     tmp_path: Path,
 ) -> None:
-    with running_etcd(tmp_path / "etcd") as etcd:
-        with ServerProcess(tmp_path / "server", etcd_servers=etcd.endpoint) as server:
-            async with server.client() as session:
-                api = Api(session)
-                await api.have(a_profile(), a_quota(), a_binding(quotas=["quota"]))
-                await api.have(a_shoot(name="old"))
-                known = await stored(etcd.endpoint, QUOTA)
-                newer = known.replace('{"v":1,', '{"v":2,', 1)
-                await put(etcd.endpoint, QUOTA, newer)
+    with (
+        running_etcd(tmp_path / "etcd") as etcd,
+        ServerProcess(tmp_path / "server", etcd_servers=etcd.endpoint) as server,
+    ):
+        async with server.client() as session:
+            api = Api(session)
+            await api.have(a_profile(), a_quota(), a_binding(quotas=["quota"]))
+            await api.have(a_shoot(name="old"))
+            known = await stored(etcd.endpoint, QUOTA)
+            newer = known.replace('{"v":1,', '{"v":2,', 1)
+            await put(etcd.endpoint, QUOTA, newer)
 
-                # Charging an account that cannot be read would be charging it wrongly.
-                refused = await _until_refused(api)
-                assert refused in {500, 503, 504}
-                for request in (
-                    api.get("Quota", "garden-trial", "quota"),
-                    api.delete("Shoot", "garden-dev", "old"),
-                    api.delete("Quota", "garden-trial", "quota"),
-                    api.patch("Quota", "garden-trial", "quota", {"spec": {"metrics": {}}}),
-                ):
-                    answer = await request
-                    assert answer.status in {500, 503, 504}, answer
-                assert await stored(etcd.endpoint, QUOTA) == newer
-                assert "is stored in format 2, which this server does not know" in server.log()
+            # Charging an account that cannot be read would be charging it wrongly.
+            refused = await _until_refused(api)
+            assert refused in {500, 503, 504}
+            for request in (
+                api.get("Quota", "garden-trial", "quota"),
+                api.delete("Shoot", "garden-dev", "old"),
+                api.delete("Quota", "garden-trial", "quota"),
+                api.patch("Quota", "garden-trial", "quota", {"spec": {"metrics": {}}}),
+            ):
+                answer = await request
+                assert answer.status in {500, 503, 504}, answer
+            assert await stored(etcd.endpoint, QUOTA) == newer
+            assert "is stored in format 2, which this server does not know" in server.log()
 
-                # The newer server's operator goes back: everything works again, and is exact.
-                await put(etcd.endpoint, QUOTA, known)
-                await asyncio.to_thread(server.wait_ready)
-                async with asyncio.timeout(20):
-                    while (await api.create(a_shoot(name="new"))).status != 201:
-                        await asyncio.sleep(0.2)  # another process: there is nothing to wait on
-                assert await api.used("garden-trial", "quota") == {"cpu": "4"}
+            # The newer server's operator goes back: everything works again, and is exact.
+            await put(etcd.endpoint, QUOTA, known)
+            await asyncio.to_thread(server.wait_ready)
+            async with asyncio.timeout(20):
+                while (await api.create(a_shoot(name="new"))).status != 201:
+                    await asyncio.sleep(0.2)  # another process: there is nothing to wait on
+            assert await api.used("garden-trial", "quota") == {"cpu": "4"}
 
 
 async def _until_refused(api: Api) -> int:
@@ -97,18 +99,20 @@ async def test_a_header_with_a_part_of_a_later_release_is_refused_not_dropped(
     tmp_path: Path,
 ) -> None:
     """Writing the account again without it would lose what the later release counts there."""
-    with running_etcd(tmp_path / "etcd") as etcd:
-        with ServerProcess(tmp_path / "server", etcd_servers=etcd.endpoint) as server:
-            async with server.client() as session:
-                api = Api(session)
-                await api.have(a_profile(), a_quota(), a_binding(quotas=["quota"]))
-                value = await stored(etcd.endpoint, QUOTA)
-                line, newline, rest = value.partition("\n")
-                await put(etcd.endpoint, QUOTA, f'{line[:-1]},"later":"x"}}{newline}{rest}')
+    with (
+        running_etcd(tmp_path / "etcd") as etcd,
+        ServerProcess(tmp_path / "server", etcd_servers=etcd.endpoint) as server,
+    ):
+        async with server.client() as session:
+            api = Api(session)
+            await api.have(a_profile(), a_quota(), a_binding(quotas=["quota"]))
+            value = await stored(etcd.endpoint, QUOTA)
+            line, newline, rest = value.partition("\n")
+            await put(etcd.endpoint, QUOTA, f'{line[:-1]},"later":"x"}}{newline}{rest}')
 
-                assert await _until_refused(api) in {500, 503, 504}
-                assert (await api.create(a_shoot(name="new"))).status in {500, 503, 504}
-                assert '"later":"x"' in await stored(etcd.endpoint, QUOTA)
+            assert await _until_refused(api) in {500, 503, 504}
+            assert (await api.create(a_shoot(name="new"))).status in {500, 503, 504}
+            assert '"later":"x"' in await stored(etcd.endpoint, QUOTA)
 
 
 async def test_replicas_that_are_replaced_one_after_the_other_keep_every_promise(

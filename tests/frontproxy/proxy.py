@@ -35,7 +35,7 @@ class Proxy:
                 return await self._forward(request, url, headers, body)
             except aiohttp.ClientConnectorError as error:
                 why = str(error)  # nothing was sent
-            except aiohttp.ClientError as error:
+            except (aiohttp.ClientError, OSError) as error:
                 why = f"{type(error).__name__}: {error}"
                 break
         return web.Response(status=503, text=f"error trying to reach service: {why}")

@@ -9,8 +9,8 @@ from tests.fuzz.wire import request
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
-EXAMPLES = 3000
-"""About 10 ms each."""
+EXAMPLES = 1500
+"""About 15 ms each."""
 
 
 @settings(

@@ -1,6 +1,7 @@
 """Every scenario by name: a fault under load, and the reckoning. Run by pytest and by `hack/soak`."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from types import ModuleType
 
 from tests.faults.rig import Bounds
 from tests.faults.scenarios import (
@@ -15,6 +16,9 @@ from tests.faults.scenarios import (
 )
 
 Scenario = Callable[[Bounds], Awaitable[None]]
+
+BRIEF = Bounds(rounds=1)
+"""For a run of all tests."""
 
 SCENARIOS: Mapping[str, Scenario] = {
     scenario.__name__: scenario
@@ -38,6 +42,13 @@ SCENARIOS: Mapping[str, Scenario] = {
         resources.nothing_grows,
         replicas.two_replicas,
         replicas.three_replicas,
+        replicas.recounts_go_on,
         replicas.many_come_and_go,
     )
 }
+
+
+def of(*modules: ModuleType) -> list[str]:
+    """The scenarios of some modules."""
+    names = {module.__name__ for module in modules}
+    return [name for name, scenario in SCENARIOS.items() if scenario.__module__ in names]

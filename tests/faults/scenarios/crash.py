@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Sequence
 
 from tests.etcd_process import EtcdProcess
 from tests.faults.rig import Bounds, Rig, one_etcd, rig
@@ -26,7 +27,7 @@ async def kill_both(bounds: Bounds) -> None:
 async def _kill(
     bounds: Bounds,
     running: Rig,
-    servers: list[ServerProcess] | tuple[ServerProcess, ...],
+    servers: Sequence[ServerProcess],
     etcd: EtcdProcess | None,
 ) -> None:
     rng = random.Random(bounds.seed)

@@ -11,7 +11,7 @@ LONGEST_STOP_SECONDS = 30.0
 
 async def etcd_stands_still(bounds: Bounds) -> None:
     """Stopped longer than every deadline of the server's, where the bounds allow."""
-    async with one_etcd() as etcd, rig(etcd.endpoint, bounds, replicas=2) as running:
+    async with one_etcd() as etcd, rig(etcd.endpoint, bounds, replicas=2) as running:  # noqa: SIM117 -- the load within
         async with running.load() as load:
             for _ in range(bounds.rounds):
                 await load.some_answers(60)

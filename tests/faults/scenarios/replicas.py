@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tests.builders import a_binding, a_profile, a_quota, a_shoot
 from tests.faults.load import attempt
-from tests.faults.rig import Bounds, one_etcd, rig
+from tests.faults.rig import Bounds, metrics, one_etcd, rig
 from tests.harness.api import Answer, Api, Object
 
 
@@ -25,8 +25,23 @@ async def _replicas(bounds: Bounds, count: int) -> None:
         assert not any(what.endswith((" 503", "no answer")) for what in counts), counts
 
 
+async def recounts_go_on(bounds: Bounds) -> None:
+    """A recount of everything each 200 ms, on lists that are old when it ends: it mends nothing,
+    since nothing is wrong."""
+    arguments = ("--resync-interval", "200ms")
+    async with (
+        one_etcd() as etcd,
+        rig(etcd.endpoint, bounds, replicas=2, room=40, arguments=arguments) as running,
+    ):
+        async with running.load() as load:
+            await load.some_answers(300 * bounds.rounds, seconds=120 * bounds.rounds)
+        found = [await metrics(session) for session in running.sessions]
+        assert sum(each["quotaapi_resync_rounds_total"] for each in found) > 3
+        assert sum(each["quotaapi_ledger_drift_total"] for each in found) == 0
+
+
 async def many_come_and_go(bounds: Bounds) -> None:
-    """Projects × quotas × shoots are made, and removed again: nothing of them is left in etcd.
+    """Projects, quotas and shoots are made, and removed again: nothing of them is left in etcd.
 
     10 quotas; each project has a binding to two of them, and shoots.
     """

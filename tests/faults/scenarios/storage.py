@@ -21,7 +21,7 @@ Step = Callable[[EtcdProcess, Path], None]
 
 async def history_is_compacted(bounds: Bounds) -> None:
     """To the newest revision, again and again, under load: nothing may rest on what is gone."""
-    async with one_etcd() as etcd, rig(etcd.endpoint, bounds, replicas=2) as running:
+    async with one_etcd() as etcd, rig(etcd.endpoint, bounds, replicas=2) as running:  # noqa: SIM117 -- the load within
         async with running.load() as load:
             for _ in range(bounds.rounds * 5):
                 await load.some_answers(20)

@@ -5,23 +5,31 @@ import gzip
 import pytest
 
 from apis.meta import codec
+from apis.meta.transaction import Object, Record
 from quotaapi.endpoints.compression import accepts_gzip, gzipped
-from quotaapi.endpoints.encoding import yaml_parts
+from quotaapi.endpoints.encoding import LongObject, json_parts, yaml_parts
 
 TEXT = "one line\nand another: 'quoted'\n\n  last"
 
 
-@pytest.mark.parametrize("count", [0, 1, 40, 41, 200])
+def a_long_object(count: int, long: str) -> LongObject:
+    records = [
+        Record(f"q{n}", 1, n, codec.encode({"metadata": {"name": f"q{n}", "text": TEXT}}))
+        for n in range(count)
+    ]
+    around: Object = {"kind": "List", "metadata": {"continue": ""}, long: None}
+    return LongObject(around, long, records, lambda batch: [each.object() for each in batch])
+
+
+@pytest.mark.parametrize("count", [0, 1, 40, 41, 200, 201, 500])
 @pytest.mark.parametrize("long", ["apiVersion", "items", "zone"])
-async def test_yaml_in_parts_is_the_yaml_of_the_whole(count: int, long: str) -> None:
-    items = [{"metadata": {"name": f"q{n}", "text": TEXT}, "list": [[1], []]} for n in range(count)]
-    obj = {"kind": "List", "metadata": {"continue": ""}, long: items}
+async def test_parts_are_what_the_whole_is(count: int, long: str) -> None:
+    obj = a_long_object(count, long)
+    whole = await obj.whole()
 
-    assert b"".join(await yaml_parts(obj, long)) == codec.encode_yaml(obj)
-
-
-async def test_no_list_at_all_is_null_in_parts_too() -> None:
-    assert await yaml_parts({"items": None}, "items") == [b"items: null\n"]
+    assert whole[long] is None if not count else len(whole[long]) == count
+    assert b"".join(await yaml_parts(obj)) == codec.encode_yaml(whole)
+    assert codec.decode_json(b"".join(await json_parts(obj))).value == whole
 
 
 def test_parts_are_one_stream_of_gzip() -> None:

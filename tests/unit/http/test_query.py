@@ -55,8 +55,8 @@ def test_a_wrong_parameter_is_a_422_of_its_options_kind(text, message) -> None:
     assert refusal.message == f'PatchOptions.meta.k8s.io "" is invalid: {message}'
 
 
-def test_force_means_nothing_to_a_create() -> None:
-    assert query.create_options("force=true", "")
+def test_force_is_no_fault_of_a_create() -> None:
+    assert query.create_options("force=true", "").field_validation == "Warn"
 
 
 def test_a_client_that_names_no_manager_goes_by_its_user_agent() -> None:

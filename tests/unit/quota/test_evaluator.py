@@ -5,12 +5,15 @@ from collections.abc import AsyncIterator, Mapping
 
 import pytest
 
-from admission.interface import Mandate
+from admission.interface import Intent, Mandate
 from admission.quota.books import Books
 from admission.quota.ledger import Needs
+from apis.garden.v1beta1.register import SHOOT
 from apis.meta.errors import StatusError
+from apis.meta.request import Attributes, Operation, UserInfo
 from apis.meta.transaction import (
     Committed,
+    Conflict,
     Delete,
     Object,
     OutcomeUnknown,
@@ -116,6 +119,33 @@ async def test_a_refusal_is_confirmed_against_what_another_replica_released() ->
             assert await two.admits(a_shoot(2))
 
 
+async def test_a_deletion_that_another_replica_was_faster_with_is_a_conflict() -> None:
+    """The ledger does not count the shoot any more: no fault of the accounts."""
+    backend = MemoryBackend()
+    async with replica(backend) as one, replica(backend) as two:
+        await prepare(one)
+        await one.put(a_shoot(1))
+        await two.stack.reflector.wait_for_revision(backend.revision, 5)
+        shoot = "garden.sapcloud.io/shoots/garden-dev/shoot-1"
+        old = (await one.stack.transactor.newest([shoot]))[shoot].record
+        assert old is not None
+        await two.write(None, "Shoot", "garden-dev", "shoot-1")
+        await one.stack.reflector.wait_for_revision(backend.revision, 5)
+        deletion = Attributes(
+            operation=Operation.DELETE,
+            resource=SHOOT,
+            namespace="garden-dev",
+            name="shoot-1",
+            user=UserInfo("alice"),
+            obj=None,
+            old=old.object(),
+            dry_run=False,
+        )
+        async with one.stack.transactor.claim_object(shoot):
+            with pytest.raises(Conflict):
+                await one.evaluator.admit(Intent(deletion, shoot, old, None))
+
+
 async def test_a_shoot_is_deleted_where_its_ledgers_are_known_from_before_it_was_charged() -> None:
     backend = MemoryBackend()
     async with replica(backend) as one:
@@ -146,6 +176,39 @@ async def test_a_binding_and_its_quota_can_be_written_while_shoots_are_admitted(
         )
 
     assert all(results)
+
+
+async def test_a_shoot_is_admitted_while_its_quota_is_edited_without_pause(one: Replica) -> None:
+    admitted = asyncio.Event()
+
+    async def edit(cpus: int) -> None:
+        while not admitted.is_set():
+            await one.put(builders.a_quota(metrics={"cpu": str(cpus)}))
+
+    editing = [asyncio.ensure_future(edit(20 + number)) for number in range(5)]
+    try:
+        async with asyncio.timeout(5):
+            assert await one.admits(a_shoot(1))
+    finally:
+        admitted.set()
+        await asyncio.gather(*editing)
+
+
+async def test_who_queues_for_an_object_does_not_hold_up_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("admission.quota.evaluator.AGED_SECONDS", -1.0)
+    async with replica(MemoryBackend()) as one:
+        await prepare(one)
+        async with one.stack.transactor.claim_object(QUOTA):
+            creating = asyncio.ensure_future(one.put(a_shoot(1)))
+            table = one.stack.transactor.table  # type: ignore[attr-defined]
+            while table.statistics()["waiting"] == 0:  # noqa: ASYNC110 - nothing announces it
+                await asyncio.sleep(0)
+            one.evaluator.close()
+
+            with pytest.raises(Unavailable):
+                await asyncio.wait_for(creating, 5)
 
 
 async def test_writes_without_ledgers_do_not_wait_for_batches(one: Replica) -> None:

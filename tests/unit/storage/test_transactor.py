@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from apis.meta.transaction import Conflict, Snapshot, Transaction, Unavailable
+from apis.meta.transaction import Committed, Conflict, Snapshot, Transaction, Unavailable
 from storage.transactor import Transactor
 from tests.fakes.memory_backend import MemoryBackend
 from tests.storage_kit import a_put, a_stack, creating, deleting, running, shoot_key
@@ -73,6 +73,28 @@ async def test_a_conflict_about_a_removed_key_outdoes_what_this_process_wrote() 
         with pytest.raises(Conflict):
             await stack.transactor.commit(update)
         assert await stack.transactor.newest([KEY]) == {KEY: Snapshot(KEY, None)}
+
+
+async def test_a_conflict_does_not_hide_what_the_cache_heard_meanwhile() -> None:
+    """The failed compare found the key gone; before its answer is read it is back, in the cache."""
+    backend = MemoryBackend()
+    first = await backend.commit(creating(KEY))
+
+    async def commit(transaction: Transaction) -> Committed:
+        try:
+            return await backend.commit(transaction)
+        except Conflict:
+            back = await backend.commit(creating(KEY))
+            await stack.reflector.wait_for_revision(back.revision, 5)
+            raise
+
+    async with running(backend, commit) as stack:
+        await backend.commit(deleting(KEY, first.revision))
+        with pytest.raises(Conflict):
+            await stack.transactor.commit(Transaction({KEY: first.revision}, [a_put(KEY)]))
+        found = await stack.transactor.newest([KEY])
+        assert found[KEY].record is not None
+        assert await stack.transactor.confirm({KEY: found[KEY].mod_revision})
 
 
 async def test_confirm_tells_current_from_stale_and_newest_then_has_what_was_read() -> None:

@@ -1,0 +1,74 @@
+"""An etcd that was restored gives out the same revisions again, with other contents."""
+
+from pathlib import Path
+
+import pytest
+
+from apis.meta.transaction import Committed, OutcomeUnknown, Unavailable
+from storage.interface import Expired
+from tests.contract.stacks import etcd_stack
+from tests.etcd_process import EtcdProcess
+from tests.integration.etcd.helpers import create, update
+from tests.tcp_proxy import tcp_proxy
+
+pytestmark = pytest.mark.integration
+
+
+async def test_a_guard_of_another_history_does_not_hold_though_its_revision_does(
+    own_etcd: EtcdProcess, tmp_path: Path
+) -> None:
+    """Both histories have the key at the same revision, which is all that its guard says."""
+    twin = EtcdProcess(tmp_path / "twin")
+    try:
+        twin.start()
+        async with (
+            tcp_proxy(own_etcd.port) as proxy,
+            etcd_stack(proxy.endpoint) as stack,
+            etcd_stack(twin.endpoint) as other,
+        ):
+            doubts: list[bool] = []
+            stack.store.on_doubt = lambda: doubts.append(True)
+            seen = await stack.commits.commit(create("key"))
+            assert (await other.commits.commit(create("key"))).revision == seen.revision
+            proxy.lead_to(twin.port)
+
+            with pytest.raises((Unavailable, OutcomeUnknown)):
+                await stack.commits.commit(update("key", seen.revision))
+
+            assert doubts
+            _, found = await other.store.read(["key"])
+            assert found["key"].mod_revision == seen.revision
+            # Read anew, it is known, and written like any other.
+            await stack.store.read(["key"])
+            again = await stack.commits.commit(update("key", seen.revision))
+            assert isinstance(again, Committed)
+    finally:
+        twin.stop()
+
+
+async def test_a_watch_does_not_go_on_in_another_history(
+    own_etcd: EtcdProcess, tmp_path: Path
+) -> None:
+    """The other one is further than what was seen and has the same cluster id, as after
+    `etcdctl snapshot restore`: neither would raise suspicion."""
+    twin = EtcdProcess(tmp_path / "twin")
+    try:
+        twin.start()
+        async with (
+            tcp_proxy(own_etcd.port) as proxy,
+            etcd_stack(proxy.endpoint) as stack,
+            etcd_stack(twin.endpoint) as other,
+        ):
+            seen = await stack.commits.commit(create("key"))
+            events = stack.store.events(seen.revision - 1)
+            assert (await anext(events))[0] == seen.revision
+            await events.aclose()
+            for number in range(5):
+                await other.commits.commit(create(f"key-{number}", value="x"))
+            proxy.lead_to(twin.port)
+
+            stack.store._identity = other.store.identity
+            with pytest.raises(Expired):
+                await anext(stack.store.events(seen.revision))
+    finally:
+        twin.stop()
