@@ -13,12 +13,10 @@ from apis.meta.request import Attributes, Operation, UserInfo
 from apis.meta.resource import Resource
 from apis.meta.structure import ABSENT
 from apis.meta.transaction import Committed, Conflict, Object, Record, encode_body
-from quotaapi.registry import decoding, metadata, settling
+from quotaapi.registry import decoding, metadata, settling, status
 from quotaapi.registry.options import Transform, WriteOptions, Written
 from quotaapi.registry.values import same
 from quotaapi.registry.wiring import ATTEMPTS, Machinery
-
-STATUS = "status"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +146,12 @@ async def _evaluate(
     new = wanted.obj
     _check_version(resource, new, target.name, record)
     old = record.object()
-    if target.subresource == STATUS:
-        new = _with_status(old, new)
+    if target.subresource == status.STATUS:
+        new = status.with_status(old, new)
     else:
-        _keep_status(resource, new, old)
+        status.keep_status(resource, new, old)
         metadata.carry_over(new["metadata"], old["metadata"])
-    _keep_server_status(resource, new, old)
+    status.keep_server_status(resource, new, old)
     attributes = Attributes(
         Operation.UPDATE,
         resource,
@@ -282,36 +280,3 @@ def _check_version(resource: Resource, wanted: Object, name: str, record: Record
         raise _OutdatedError
     if version > record.resource_version:
         raise errors.conflict(resource, name)
-
-
-def _with_status(old: Object, wanted: Object) -> Object:
-    """What a write of the status subresource leaves: all but the status as it is stored."""
-    new: Object = codec.copy({key: value for key, value in old.items() if key != STATUS})
-    if wanted.get(STATUS) is not None:
-        new[STATUS] = wanted[STATUS]
-    return new
-
-
-def _keep_status(resource: Resource, new: Object, old: Object) -> None:
-    if not resource.has_status:
-        return
-    if STATUS in old:
-        new[STATUS] = codec.copy(old[STATUS])
-    else:
-        new.pop(STATUS, None)
-
-
-def _keep_server_status(resource: Resource, new: Object, old: Object) -> None:
-    """The keys of `status` that are the server's own stay as they are stored."""
-    if not resource.server_status:
-        return
-    stored = old.get(STATUS) or {}
-    status = new.get(STATUS)
-    if status is None:
-        status = {}
-    if not isinstance(status, dict):
-        return  # a wrong type, which validation refuses
-    kept = {key: value for key, value in status.items() if key not in resource.server_status}
-    kept.update((key, stored[key]) for key in resource.server_status if key in stored)
-    if kept or STATUS in new:
-        new[STATUS] = kept

@@ -145,8 +145,8 @@ class Attempt:
         """A guard moved, as seen at `revision`: whose? The others go again."""
         self._counters.failed_compares += 1
         moved: dict[str, Snapshot] = {}
-        for (key, revision), found in zip(self._group.guards.items(), ranges, strict=True):
-            if _mod_revision(found) != revision:
+        for (key, guarded), found in zip(self._group.guards.items(), ranges, strict=True):
+            if _mod_revision(found) != guarded:
                 moved[key] = self._store.snapshot(key, found)
         again = []
         for member in self._group.members:

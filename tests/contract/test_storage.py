@@ -91,10 +91,19 @@ async def test_a_guard_that_moved_is_a_conflict_with_its_present_value(stack: St
     assert caught.value.current["a"].record == second.records["a"]
 
 
+async def test_a_conflict_tells_the_revision_as_of_which_its_values_are_true(stack: Stack) -> None:
+    """Not that of a guard: what is learned as of an older revision counts for nothing beside a cache."""
+    first = await put(stack, "a", "1")
+    second = await put(stack, "a", "2", revision=first.revision)
+    with pytest.raises(Conflict) as caught:
+        await write(stack, {"a": first.revision, "b": 0}, Put("b", body("b")))
+    assert caught.value.revision == second.revision
+
+
 async def test_a_conflict_names_only_guards_that_moved(stack: Stack) -> None:
     first = await put(stack, "a")
     with pytest.raises(Conflict) as caught:
-        await write(stack, {"a": first.revision, "b": 7, "c": 0}, Put("c", body("c")))
+        await write(stack, dict.fromkeys("ab", first.revision) | {"c": 0}, Put("c", body("c")))
     assert sorted(caught.value.current) == ["b"]
     assert caught.value.current["b"].record is None
 

@@ -221,11 +221,16 @@ async def trickle(writer: asyncio.StreamWriter, data: bytes, pause_seconds: floa
         await asyncio.sleep(pause_seconds)
 
 
-async def test_a_head_that_comes_byte_by_byte_and_a_silent_connection_are_cut_off(
+async def test_heads_and_bodies_that_come_byte_by_byte_and_silent_connections_are_cut_off(
     server: ServerProcess,
 ) -> None:
+    async with others_served(server), asyncio.TaskGroup() as group:
+        group.create_task(slow_heads_are_cut_off(server))
+        group.create_task(a_slow_body_is_a_408(server))
+
+
+async def slow_heads_are_cut_off(server: ServerProcess) -> None:
     async with (
-        others_served(server),
         connection(server) as (slow, slow_writer),
         connection(server) as (silent, _),
         connection(server) as (second, second_writer),
@@ -243,9 +248,8 @@ async def test_a_head_that_comes_byte_by_byte_and_a_silent_connection_are_cut_of
             assert b"400" not in await second.read()
 
 
-async def test_a_body_that_comes_byte_by_byte_is_a_408(server: ServerProcess) -> None:
+async def a_slow_body_is_a_408(server: ServerProcess) -> None:
     async with (
-        others_served(server),
         connection(server) as (reader, writer),
         asyncio.TaskGroup() as group,
     ):

@@ -21,7 +21,7 @@ QUOTAS = f"{GROUP_PATH}/namespaces/garden-trial/quotas"
 BODY = codec.encode(a_quota(name="never", metrics={"cpu": "1"}))
 TYPED = "Content-Type: application/json\r\n"
 
-_quick = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+_quick = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 
 
 def post(head: str, body: bytes = BODY, path: str = QUOTAS) -> bytes:
@@ -180,7 +180,7 @@ def test_what_is_no_http_at_all(target: Target, data) -> None:
     before = target.revision()
 
     try:
-        answer = target.wire.send(b"x" + data[:60_000] + b"\r\n\r\n", seconds=0.5)
+        answer = target.wire.send(b"x" + data[:60_000] + b"\r\n\r\n", seconds=0.2)
     except TimeoutError:
         answer = None  # it waits for more, of what might become a request
 

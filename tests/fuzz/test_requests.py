@@ -9,7 +9,7 @@ from tests.fuzz.wire import request
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
-EXAMPLES = 1500
+EXAMPLES = 1000
 """About 15 ms each."""
 
 
