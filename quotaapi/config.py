@@ -179,7 +179,9 @@ def serve_config(namespace: argparse.Namespace, *, in_pod: bool = False) -> Conf
     if given.pop("stand_alone", False):
         named = [key for key in given if key.endswith("kubeconfig")]
         if named:
-            raise ConfigError(f"--stand-alone and --{named[0].replace('_', '-')} exclude each other")
+            raise ConfigError(
+                f"--stand-alone and --{named[0].replace('_', '-')} exclude each other"
+            )
     elif "kubeconfig" not in given:
         given["in_cluster"] = in_pod
     if given.pop("v", 0) >= _VERBOSE:
@@ -212,7 +214,9 @@ def _check(config: Config) -> None:
         address = ipaddress.ip_address(config.bind_address)
     except ValueError:
         raise ConfigError(f"--bind-address {config.bind_address!r} is no IP address") from None
-    if not config.delegated and (config.authentication_kubeconfig or config.authorization_kubeconfig):
+    if not config.delegated and (
+        config.authentication_kubeconfig or config.authorization_kubeconfig
+    ):
         raise ConfigError(
             "--authentication-kubeconfig and --authorization-kubeconfig go with --kubeconfig, "
             "which namespaces and secrets are looked up with"

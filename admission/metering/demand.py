@@ -112,8 +112,9 @@ def forbidden_machine_types(
     kept: dict[tuple[str, str], int] = {}
     if old is not None:
         kept = {(p.name, p.machine_type): p.maximum for p in demand_of(old).pools}
+    listed = sorted(allowed)
     return [
-        not_supported(f"{pool.path}.machineType", pool.machine_type, sorted(allowed))
+        not_supported(f"{pool.path}.machineType", pool.machine_type, listed)
         for pool in demand_of(shoot).pools
         if pool.machine_type
         and pool.machine_type not in allowed

@@ -14,6 +14,7 @@ from admission.metering.prices import (
 )
 from apis.garden.v1beta1.shoot import OWN_VOLUMES, WITHOUT_MACHINES
 from apis.meta.fields import FieldError, invalid, not_supported, required
+from apis.meta.structure import MAX_FAULTS
 
 Price = TypeVar("Price", MachinePrice, VolumePrice)
 
@@ -21,7 +22,7 @@ _NO_MACHINE = MachinePrice(cpu=0, gpu=0, memory=0, listed={})
 
 
 class Unpriceable(Exception):
-    """A shoot whose types have no price; `errors` names every field that is to blame."""
+    """A shoot whose types have no price; `errors` names the fields to blame, some MAX_FAULTS at most."""
 
     def __init__(self, errors: list[FieldError]) -> None:
         super().__init__("; ".join(map(str, errors)))
@@ -47,7 +48,11 @@ class Pricing:
         self._errors: list[FieldError] = []
         self._used_machines: dict[str, Mapping[str, str]] = {}
         self._used_volumes: dict[str, str] = {}
-        self.machines = [self._price(pool) for pool in demand.pools]
+        self.machines: list[Machine] = []
+        for pool in demand.pools:
+            self.machines.append(self._price(pool))
+            if len(self._errors) >= MAX_FAULTS:
+                break
         if self._errors:
             raise Unpriceable(self._errors)
 

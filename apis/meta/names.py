@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from apis.meta import codec, fields
 from apis.meta.fields import ErrorType, FieldError
+from apis.meta.structure import MAX_FAULTS
 
 MAX_LABEL: Final = 63
 MAX_SUBDOMAIN: Final = 253
@@ -167,8 +168,10 @@ def _validate_names(metadata: Mapping[str, Any], namespaced: bool, path: str) ->
 
 
 def _validate_labels(labels: Mapping[str, str], path: str) -> list[FieldError]:
-    errors = []
+    errors: list[FieldError] = []
     for key, value in labels.items():
+        if len(errors) >= MAX_FAULTS:
+            break
         errors += [fields.invalid(path, key, complaint) for complaint in label_key(key)]
         errors += [fields.invalid(path, value, complaint) for complaint in label_value(value)]
     return errors
@@ -192,9 +195,13 @@ def _bytes(text: str) -> int:
 
 
 def _validate_owners(owners: Sequence[Mapping[str, Any]], path: str) -> list[FieldError]:
+    """No more than MAX_FAULTS are sought: each fault of a second controller shows all owners."""
     errors: list[FieldError] = []
     controller = ""
+    shown = ""
     for owner in owners:
+        if len(errors) >= MAX_FAULTS:
+            break
         errors += _validate_owner(owner, path)
         if not owner.get("controller"):
             continue
@@ -204,7 +211,8 @@ def _validate_owners(owners: Sequence[Mapping[str, Any]], path: str) -> list[Fie
                 'Only one reference can have Controller set to true. Found "true" in references '
                 f"for {controller} and {found}"
             )
-            errors.append(_invalid_owner(path, [_shown(each) for each in owners], detail))
+            shown = shown or _text_of([_shown(each) for each in owners])
+            errors.append(_invalid_owner(path, shown, detail))
         controller = controller or found
     return errors
 
@@ -223,7 +231,7 @@ def _validate_owner(owner: Mapping[str, Any], path: str) -> list[FieldError]:
     ]
     if (api_version, kind) == ("v1", "Event"):
         detail = "/v1, Kind=Event is disallowed from being an owner"
-        errors.append(_invalid_owner(path, _shown(owner), detail))
+        errors.append(_invalid_owner(path, _text_of(_shown(owner)), detail))
     return errors
 
 
@@ -234,8 +242,13 @@ def _shown(owner: Mapping[str, Any]) -> dict[str, Any]:
     return {**shown, **{name: owner[name] for name in optional if name in owner}}
 
 
-def _invalid_owner(path: str, value: object, detail: str) -> FieldError:
-    shown = codec.encode(value).decode()
+def _text_of(value: object) -> str:
+    """In the order of fields, unlike `fields.show`."""
+    text = codec.encode(value).decode()
+    return text if len(text) <= fields.MAX_SHOWN else f"{text[: fields.MAX_SHOWN]}..."
+
+
+def _invalid_owner(path: str, shown: str, detail: str) -> FieldError:
     return FieldError(ErrorType.INVALID, path, f"Invalid value: {shown}: {detail}")
 
 

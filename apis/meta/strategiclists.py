@@ -30,7 +30,7 @@ def merge_key(node: Node | None) -> str | None:
 
 
 def without_values(items: Items, values: Items) -> Items:
-    gone = [_mark(value) for value in values]
+    gone = {_mark(value) for value in values}
     return [item for item in items if _mark(item) not in gone]
 
 
@@ -48,10 +48,12 @@ def merged_items(current: Items, changes: Items, *, key: str, merge: Merge) -> I
         raise _unexpected({}, [*current, *changes][0])
     current, changes = _directives(current, changes, key)
     merged = list(current)
+    places = _places(current, key)
     for change in changes:
         mark = _identity(change, key, required=True)
-        at = next((i for i, item in enumerate(merged) if _identity(item, key) == mark), None)
+        at = places.get(mark)
         if at is None:
+            places[mark] = len(merged)
             merged.append(merge({}, change))
         else:
             merged[at] = merge(merged[at], change)
@@ -82,7 +84,7 @@ def arranged(
 
 def _directives(current: Items, changes: Items, key: str) -> tuple[Items, Items]:
     """Carry out the `$patch` items of `changes`; what remains of both."""
-    left = list(current)
+    gone = set()
     plain = []
     replace = False
     for change in changes:
@@ -91,8 +93,7 @@ def _directives(current: Items, changes: Items, key: str) -> tuple[Items, Items]
             continue
         match change[_DIRECTIVE]:
             case "delete":
-                mark = _identity(change, key, required=True)
-                left = [item for item in left if _identity(item, key) != mark]
+                gone.add(_identity(change, key, required=True))
             case "replace":
                 replace = True
             case "merge":
@@ -101,7 +102,9 @@ def _directives(current: Items, changes: Items, key: str) -> tuple[Items, Items]
                 raise errors.bad_request(
                     f"unknown patch type: {go_value(other)} in map: {go_value(change)}"
                 )
-    return (plain, []) if replace else (left, plain)
+    if replace:
+        return plain, []
+    return [item for item in current if _identity(item, key) not in gone], plain
 
 
 def _check_order(changes: Items, order: Items, key: str) -> None:

@@ -1,5 +1,6 @@
 """Lists as merging and ownership see them: atomic ones, sets, and maps told apart by keys."""
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -207,7 +208,7 @@ def _interleaved(live: Sequence[str], config: Sequence[str]) -> Iterator[str]:
     3. A live item of its own is next; after those comes the configuration's next item.
     """
     on_both_sides, configured = set(live), set(config)
-    shared = [key for key in config if key in on_both_sides]
+    shared = deque(key for key in config if key in on_both_sides)
     done: set[str] = set()
     left = right = 0
     while left < len(live) or right < len(config):
@@ -216,7 +217,8 @@ def _interleaved(live: Sequence[str], config: Sequence[str]) -> Iterator[str]:
             if key == config[right]:
                 done.add(key)
                 yield key
-                left, right, shared = left + 1, right + 1, shared[1:]
+                shared.popleft()
+                left, right = left + 1, right + 1
                 continue
             if key in configured and shared and shared[0] != key:
                 left += 1
@@ -235,4 +237,4 @@ def _interleaved(live: Sequence[str], config: Sequence[str]) -> Iterator[str]:
             yield key
             right += 1
             if shared and shared[0] == key:
-                shared = shared[1:]
+                shared.popleft()

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from apis.meta import codec, errors
 from apis.meta.codec import Decoded
+from apis.meta.structure import ABSENT
 from quotaapi.endpoints.exchange import Exchange, read_body
 from quotaapi.endpoints.negotiation import JSON, MEDIA_TYPES, YAML, body_type
+
+T = TypeVar("T")
 
 _DECODERS: Final[Mapping[str, Callable[[bytes], Decoded]]] = {
     JSON: codec.decode_json,
@@ -40,7 +43,7 @@ async def read_object(exchange: Exchange, kind: str) -> Decoded:
     raise _unrecognized(kind, f"json parse error: {why}", data)
 
 
-async def decode(decoder: Callable[[bytes], Decoded], data: bytes) -> Decoded:
+async def decode(decoder: Callable[[bytes], T], data: bytes) -> T:
     """`decoder(data)`; where that takes long in a thread, so that others are served meanwhile."""
     # A few aliases of YAML may stand for a megabyte.
     if len(data) < _LARGE_BYTES and not (decoder is codec.decode_yaml and b"&" in data):
@@ -48,17 +51,16 @@ async def decode(decoder: Callable[[bytes], Decoded], data: bytes) -> Decoded:
     return await asyncio.to_thread(decoder, data)
 
 
-async def read_options(exchange: Exchange) -> tuple[bytes, Callable[[bytes], Any]]:
-    """The body of a delete, empty mostly, and what decodes it."""
+async def read_options(exchange: Exchange) -> Any:
+    """The body of a delete, decoded; ABSENT where there is none, as mostly. Raises 400, 413, 415."""
     data = await read_body(exchange.request)
     if not data:
-        return data, _value_of(codec.decode_json)
+        return ABSENT
     media_type = body_type(exchange.header("Content-Type"), MEDIA_TYPES)
-    return data, _value_of(_DECODERS[media_type])
-
-
-def _value_of(decode: Callable[[bytes], Decoded]) -> Callable[[bytes], Any]:
-    return lambda data: decode(data).value
+    try:
+        return (await decode(_DECODERS[media_type], data)).value
+    except codec.DecodeError as error:
+        raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
 
 
 def _unrecognized(kind: str, why: str, data: bytes) -> errors.StatusError:

@@ -45,5 +45,4 @@ async def delete_collection(api: Api, rest: Rest, exchange: Exchange) -> web.Str
 
 
 async def _options(exchange: Exchange) -> DeleteOptions:
-    body, decode = await read_options(exchange)
-    return query.delete_options(exchange.info.query, body, decode)
+    return query.delete_options(exchange.info.query, await read_options(exchange))

@@ -39,7 +39,8 @@ async def patch(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse:
         return await _apply(api, rest, exchange, representation, data)
     info = exchange.info
     options = query.patch_options(info.query, exchange.header("User-Agent"))
-    parsed = PARSERS[media_type](data, rest.resource)
+    parse = PARSERS[media_type]
+    parsed = await decode(lambda data: parse(data, rest.resource), data)
     repeated = [f'duplicate field "{path}"' for path in parsed.duplicates]
     if repeated and options.field_validation == "Strict":
         raise _refused(data, repeated)

@@ -5,7 +5,7 @@ a 400 in Go's words, a value that is not allowed a 422 that names the field. Dec
 text alone, so that the few texts which clients repeat are decoded once.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import parse_qs
@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 from apis.meta import codec, errors, fields
 from apis.meta.fields import FieldError
 from apis.meta.managers import MAX_MANAGER_BYTES, manager_name
+from apis.meta.structure import ABSENT
 from quotaapi.registry.options import DeleteOptions, WriteOptions
 
 Query = Mapping[str, Sequence[str]]
@@ -164,9 +165,9 @@ def _refuse(kind: str, faults: Sequence[FieldError]) -> None:
         raise errors.invalid(kind, "meta.k8s.io", "", faults)
 
 
-def delete_options(text: str, body: bytes, decode: Callable[[bytes], Any]) -> DeleteOptions:
-    """Of the body, or of the query where there is no body. `decode` is the body's media type's."""
-    given = _body_options(body, decode) if body else _query_options(parse(text))
+def delete_options(text: str, body: Any = ABSENT) -> DeleteOptions:
+    """Of the decoded body, or of the query where there is no body."""
+    given = _query_options(parse(text)) if body is ABSENT else _body_options(body)
     faults = _dry_run_faults(given["dryRun"]) + _propagation_faults(given)
     _refuse("DeleteOptions", faults)
     policy: str = given["propagationPolicy"]
@@ -213,11 +214,7 @@ _OPTION_TYPES: Final[Mapping[str, tuple[type, str, Any]]] = {
 }
 
 
-def _body_options(body: bytes, decode: Callable[[bytes], Any]) -> dict[str, Any]:
-    try:
-        given = decode(body)
-    except codec.DecodeError as error:
-        raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+def _body_options(given: Any) -> dict[str, Any]:
     if given is None:
         given = {}
     if not isinstance(given, dict):

@@ -99,7 +99,7 @@ def update_errors(new: Metadata, old: Metadata) -> list[FieldError]:
     """What an update may not do to metadata; the name has been checked against the path."""
     found = []
     if "deletionTimestamp" in old:
-        stored = old.get("finalizers", ())
+        stored = frozenset(old.get("finalizers", ()))
         added = [name for name in new.get("finalizers", ()) if name not in stored]
         if added:
             listed = ", ".join(fields.go_quote(name) for name in added)

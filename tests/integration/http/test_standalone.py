@@ -86,7 +86,6 @@ async def test_a_question_that_is_none_is_refused(server, spec) -> None:
         {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview"},
         {"kind": "SelfSubjectAccessReview"},
         [],
-        None,
     ],
 )
 async def test_another_kind_is_refused(server, body) -> None:

@@ -111,3 +111,11 @@ def test_faults_are_bounded() -> None:
 )  # fmt: skip
 def test_equality_is_that_of_json(one: Any, other: Any, expected: bool) -> None:
     assert same(one, other) is expected
+
+
+@pytest.mark.timeout(10)
+def test_sets_of_thousands_of_items_are_merged_in_proportion_to_their_length() -> None:
+    items = [f"m{n}" for n in range(50_000)]
+    texts = compile_type(ListOf(items=String(), semantics=ListType.SET))
+    merged = texts.merge(items, items[::2])
+    assert set(merged) == set(items)

@@ -2,14 +2,9 @@
 
 import pytest
 
-from apis.meta import codec
 from apis.meta.errors import StatusError
 from quotaapi.endpoints import query
 from quotaapi.registry.options import DeleteOptions, WriteOptions
-
-
-def decode(data: bytes) -> object:
-    return codec.decode_json(data).value
 
 
 def refusal_of(call, *arguments) -> StatusError:
@@ -123,22 +118,22 @@ def test_bytes_that_are_no_text_are_a_400() -> None:
 def test_a_delete_reads_its_query_where_it_has_no_body() -> None:
     text = "dryRun=All&propagationPolicy=Foreground&gracePeriodSeconds=30"
 
-    assert query.delete_options(text, b"", decode) == DeleteOptions(
+    assert query.delete_options(text) == DeleteOptions(
         dry_run=True, propagation="Foreground", grace_period_seconds=30
     )
 
 
 def test_a_delete_with_a_body_ignores_its_query() -> None:
-    body = b'{"preconditions":{"uid":"u","resourceVersion":"7"},"dryRun":["All"]}'
+    body = {"preconditions": {"uid": "u", "resourceVersion": "7"}, "dryRun": ["All"]}
 
-    assert query.delete_options("gracePeriodSeconds=x", body, decode) == DeleteOptions(
+    assert query.delete_options("gracePeriodSeconds=x", body) == DeleteOptions(
         dry_run=True, uid="u", resource_version="7"
     )
 
 
 def test_orphan_dependents_is_the_old_name_of_two_policies() -> None:
-    orphan = query.delete_options("", b'{"orphanDependents":true}', decode)
-    background = query.delete_options("", b'{"orphanDependents":false}', decode)
+    orphan = query.delete_options("", {"orphanDependents": True})
+    background = query.delete_options("", {"orphanDependents": False})
 
     assert (orphan.propagation, background.propagation) == ("Orphan", "Background")
 
@@ -146,30 +141,29 @@ def test_orphan_dependents_is_the_old_name_of_two_policies() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        b"{",
-        b"[]",
-        b'"text"',
-        b'{"kind":"Pod"}',
-        b'{"dryRun":"All"}',
-        b'{"dryRun":[1]}',
-        b'{"gracePeriodSeconds":"x"}',
-        b'{"gracePeriodSeconds":true}',
-        b'{"orphanDependents":"x"}',
-        b'{"preconditions":[]}',
-        b'{"preconditions":{"uid":1}}',
+        [],
+        "text",
+        {"kind": "Pod"},
+        {"dryRun": "All"},
+        {"dryRun": [1]},
+        {"gracePeriodSeconds": "x"},
+        {"gracePeriodSeconds": True},
+        {"orphanDependents": "x"},
+        {"preconditions": []},
+        {"preconditions": {"uid": 1}},
     ],
 )
 def test_malformed_delete_options_are_a_400(body) -> None:
-    assert refusal_of(query.delete_options, "", body, decode).code == 400
+    assert refusal_of(query.delete_options, "", body).code == 400
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        b'{"propagationPolicy":"Bogus"}',
-        b'{"propagationPolicy":"Background","orphanDependents":true}',
-        b'{"dryRun":["Some"]}',
+        {"propagationPolicy": "Bogus"},
+        {"propagationPolicy": "Background", "orphanDependents": True},
+        {"dryRun": ["Some"]},
     ],
 )
 def test_delete_options_that_are_not_allowed_are_a_422(body) -> None:
-    assert refusal_of(query.delete_options, "", body, decode).code == 422
+    assert refusal_of(query.delete_options, "", body).code == 422

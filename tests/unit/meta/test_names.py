@@ -4,7 +4,9 @@ import orjson
 import pytest
 
 from apis.meta import names
+from apis.meta.fields import MAX_SHOWN
 from apis.meta.names import validate_metadata
+from apis.meta.structure import MAX_FAULTS
 from tests.shared_material import shared
 
 Metadata = dict[str, Any]
@@ -154,3 +156,14 @@ def test_finalizers_that_exclude_each_other_are_refused() -> None:
 def test_all_faults_are_reported_at_once() -> None:
     found = faults(name="A", labels={"-": "-"}, annotations={"/": ""}, finalizers=[""])
     assert len(found) >= 5
+
+
+@pytest.mark.timeout(10)
+def test_of_thousands_of_owners_that_all_control_some_are_told_and_shown_in_part() -> None:
+    owner = {"apiVersion": "v1", "kind": "Pod", "controller": True}
+    owners = [{**owner, "name": f"p{n}", "uid": f"u{n}"} for n in range(5000)]
+
+    found = faults(ownerReferences=owners)
+
+    assert len(found) == MAX_FAULTS
+    assert max(map(len, found)) < 2 * MAX_SHOWN
