@@ -116,7 +116,7 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--bind-address", metavar="IP", help="address to listen on (default 127.0.0.1)")
     add("--secure-port", type=int, metavar="PORT", help="HTTPS port (default 8443; 0: any)")
-    add("--data-dir", type=Path, metavar="DIR", help="certificates and the embedded etcd")
+    add("--data-dir", type=Path, metavar="DIR", help="certificates, etcd (default quotaapi.data)")
     add("--tls-cert-file", type=Path, metavar="FILE", help="serving certificate, with its chain")
     add("--tls-private-key-file", type=Path, metavar="FILE", help="key of --tls-cert-file")
     add("--client-ca-file", type=Path, metavar="FILE", help="who signs client certificates, too")
@@ -141,17 +141,17 @@ def _add_etcd_flags(parser: argparse.ArgumentParser) -> None:
     add("--etcd-cafile", type=Path, metavar="FILE", help="CA of the etcd servers")
     add("--etcd-certfile", type=Path, metavar="FILE", help="client certificate for etcd")
     add("--etcd-keyfile", type=Path, metavar="FILE", help="key of --etcd-certfile")
-    add("--etcd-max-txn-ops", type=_positive, metavar="N", help="etcd's own --max-txn-ops")
+    add("--etcd-max-txn-ops", type=_positive, metavar="N", help="etcd's own (default 128)")
     add("--etcd-max-request-bytes", type=_positive, metavar="N", help="etcd's --max-request-bytes")
     add(
         "--etcd-compaction-interval", type=_seconds, metavar="DURATION",
-        dest="etcd_compaction_interval_seconds", help="default 5m",
+        dest="etcd_compaction_interval_seconds", help="between two compactions (default 5m)",
     )  # fmt: skip
 
 
 def _add_limit_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--watch-cache-size", type=_positive, metavar="N", help="events kept for resumed watches")
+    add("--watch-cache-size", type=_positive, metavar="N", help="to resume watches (default 10000)")
     add("--quota-workers", type=_positive, metavar="N", help="batches judged at once (default 5)")
     add("--quota-cache-size", type=_positive, metavar="N", help="quotas looked aside (default 100)")
     durations = {
@@ -242,6 +242,8 @@ def parse(argv: Sequence[str], environ: Mapping[str, str] | None = None) -> Conf
 
     `environ`: the process's own, from which a pod is known; None: no pod.
     """
-    parser = argparse.ArgumentParser("quotaapi serve", allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        "quotaapi serve", allow_abbrev=False, epilog="A DURATION is 90s, 1m30s or 500ms."
+    )
     add_serve_flags(parser)
     return serve_config(parser.parse_args(argv), in_pod=in_pod(environ or {}))

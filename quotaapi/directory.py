@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
+from apis.garden.v1beta1.bindings import BINDING_PLURALS
 from apis.meta.keys import parse_object_key
 from storage.interface import Reader
-
-BINDINGS = ("crosssecretbindings", "privatesecretbindings", "secretbindings")
 
 
 class CacheDirectory:
@@ -19,7 +18,8 @@ class CacheDirectory:
 
     def bindings_of(self, namespace: str, name: str) -> Sequence[str]:
         value = f"{namespace}/{name}"
-        return [found for plural in BINDINGS for found in self._names(plural, "quota", value)]
+        plurals = sorted(BINDING_PLURALS.values())
+        return [found for plural in plurals for found in self._names(plural, "quota", value)]
 
     def usages_of(self, namespace: str, name: str) -> Sequence[str]:
         records = self._reader.by_index("quotausages", "quota", f"{namespace}/{name}")

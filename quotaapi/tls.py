@@ -74,13 +74,19 @@ def server_context(
 ) -> ssl.SSLContext:
     """TLS 1.2 or newer; a client certificate is asked for, not required, and must be one of ours.
 
-    `more_client_cas`: DER, one after the other. Raises OSError (ssl.SSLError is one) for what cannot be used.
+    `more_client_cas`: DER, one after the other. Raises OSError for what cannot be used.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(cert, key)
+    try:
+        context.load_cert_chain(cert, key)
+    except OSError as error:  # which names neither file
+        raise OSError(f"{cert} and {key}: {error}") from error
     for authority in client_cas:
-        context.load_verify_locations(authority)
+        try:
+            context.load_verify_locations(authority)
+        except OSError as error:
+            raise OSError(f"{authority}: {error}") from error
     if more_client_cas:
         context.load_verify_locations(cadata=more_client_cas)
     context.verify_mode = ssl.CERT_OPTIONAL

@@ -26,18 +26,3 @@ def list_version(revision: int) -> int:
 def revision_of(version: int) -> int:
     """The etcd revision that `version` lies in."""
     return version // POSITIONS
-
-
-def position_of(version: int) -> int:
-    """The position of `version` in its revision."""
-    return version % POSITIONS
-
-
-def is_list_version(version: int) -> bool:
-    """Whether nothing of its revision comes after `version`."""
-    return version % POSITIONS == LAST_POSITION
-
-
-def complete_revision(version: int) -> int:
-    """The newest revision of which whoever saw `version` has seen every event."""
-    return revision_of(version) if is_list_version(version) else revision_of(version) - 1

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from admission.metering.charges import Charged, charge
 from admission.plugins.lookups import Phase
 from apis.garden.v1beta1.register import BY_KIND
+from apis.meta import codec
 from apis.meta.keys import object_key
 from apis.meta.request import Attributes, Operation, UserInfo
 from apis.meta.transaction import Header, Object, Record, encode_body
@@ -149,6 +151,14 @@ def record_of(obj: Object, header: Header | None = None) -> Record:
     plural = BY_KIND[obj["kind"]].plural
     key = object_key(plural, metadata.get("namespace", ""), metadata["name"])
     return Record(key, 5, 0, encode_body(obj), header or Header())
+
+
+def charge_by(
+    shoot: Object, profile: Object | None, prices: Mapping[str, Any] | None = None
+) -> Charged:
+    """By a profile as it is stored, whatever it lacks besides its prices; None: it is gone."""
+    stored = None if profile is None else Record("profile", 5, 0, codec.encode(profile))
+    return charge(shoot, stored, prices)
 
 
 def creating(obj: Object, *, user: UserInfo = USER) -> Attributes:

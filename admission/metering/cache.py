@@ -1,7 +1,7 @@
 """A small LRU for what is parsed out of objects that many requests share (profiles, ranges)."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from apis.meta.transaction import Object, Record
@@ -10,38 +10,24 @@ T = TypeVar("T")
 
 
 class Parsed(Generic[T]):
-    """Remembers `parse(obj)` of the most recently used objects, `size` of them.
+    """Remembers `parse(object)` of the most recently used records, `size` of them, by their bodies.
 
-    A key must change whenever the content does. `of_record` takes the record's body: its hash is
-    kept by the bytes object, a hit compares by identity first, and unlike a resourceVersion it
-    cannot stand for other content after an etcd restore.
+    A body's hash is kept by the bytes object and a hit compares by identity first, so it costs no
+    more than a version would; and unlike a version it cannot stand for other content after etcd was
+    restored.
     """
 
     def __init__(self, parse: Callable[[Object], T], *, size: int = 128) -> None:
         self._parse = parse
         self._size = size
-        self._entries: OrderedDict[Hashable, tuple[Object | None, T]] = OrderedDict()
+        self._entries: OrderedDict[bytes, T] = OrderedDict()
 
     def of_record(self, record: Record) -> T:
-        found = self._entries.get(record.body)
-        if found is None:
-            return self._keep(record.body, None, self._parse(record.object()))
-        self._entries.move_to_end(record.body)
-        return found[1]
-
-    def of_object(self, obj: Object, key: Hashable = None) -> T:
-        """Without a `key`, the same object counts as unchanged: nobody may change it any more."""
-        at: Hashable = ("identity", id(obj)) if key is None else key
-        found = self._entries.get(at)
-        if found is None or (key is None and found[0] is not obj):
-            # Keeping the object itself keeps its identity from being given to another one.
-            return self._keep(at, obj if key is None else None, self._parse(obj))
-        self._entries.move_to_end(at)
-        return found[1]
-
-    def _keep(self, key: Hashable, obj: Object | None, value: T) -> T:
-        self._entries[key] = (obj, value)
-        self._entries.move_to_end(key)
-        if len(self._entries) > self._size:
-            self._entries.popitem(last=False)
+        entries = self._entries
+        if record.body in entries:
+            entries.move_to_end(record.body)
+            return entries[record.body]
+        value = entries[record.body] = self._parse(record.object())
+        if len(entries) > self._size:
+            entries.popitem(last=False)
         return value

@@ -14,7 +14,7 @@ from admission.metering.demand import (
     same_demand,
 )
 from admission.metering.evaluators import add_machines, add_shoot, quantity_text
-from admission.metering.prices import ProfilePrices, of_profile, of_record
+from admission.metering.prices import ProfilePrices, of_record
 from admission.metering.pricing import Pricing, Unpriceable
 from apis.meta.transaction import Object, Record
 
@@ -53,23 +53,16 @@ class UsageByType:
 
 
 def charge(
-    shoot: Object,
-    profile: Record | Object | None,
-    stored_prices: Mapping[str, Any] | None = None,
-    *,
-    profile_version: str = "",
+    shoot: Object, profile: Record | None, stored_prices: Mapping[str, Any] | None = None
 ) -> Charged:
     """The charge of a shoot. Raises Unpriceable, which names every unknown type at once.
 
     A type that the profile lists counts as listed; one that it lists as not usable, or no longer
-    (None or empty: the profile is gone), counts only where `stored_prices` shows that the shoot was
-    admitted with it, in the latter case at that price.
-
-    A Record is decoded and parsed once per content. A decoded profile is parsed once per object
-    and must not be changed afterwards, or once per `profile_version` where that is given.
+    (None: the profile is gone), counts only where `stored_prices` shows that the shoot was admitted
+    with it, in the latter case at that price. The profile is parsed once per content.
     """
     demand = demand_of(shoot)
-    pricing = Pricing(demand, _lists(profile, profile_version), stored_prices)
+    pricing = Pricing(demand, _lists(profile), stored_prices)
     totals: dict[str, int] = {}
     for pool, machine in zip(demand.pools, pricing.machines, strict=True):
         add_machines(totals, machine, pool.maximum)
@@ -79,18 +72,14 @@ def charge(
 
 
 def requests_and_limits(
-    shoot: Object,
-    profile: Record | Object | None,
-    stored_prices: Mapping[str, Any] | None = None,
-    *,
-    profile_version: str = "",
+    shoot: Object, profile: Record | None, stored_prices: Mapping[str, Any] | None = None
 ) -> UsageByType:
     """What the shoot, each worker, and one machine of each worker use. Otherwise as `charge`.
 
     One machine's request and limit are the same. Zero amounts are kept: a minimum bounds them.
     """
     demand = demand_of(shoot)
-    pricing = Pricing(demand, _lists(profile, profile_version), stored_prices)
+    pricing = Pricing(demand, _lists(profile), stored_prices)
     requests: dict[str, int] = {}
     limits: dict[str, int] = {}
     workers: list[Usage] = []
@@ -111,7 +100,5 @@ def requests_and_limits(
     return UsageByType(Usage(requests, limits), tuple(workers), tuple(machines))
 
 
-def _lists(profile: Record | Object | None, version: str) -> ProfilePrices | None:
-    if isinstance(profile, Record):
-        return of_record(profile)
-    return of_profile(profile, version) if profile else None
+def _lists(profile: Record | None) -> ProfilePrices | None:
+    return of_record(profile) if profile is not None else None

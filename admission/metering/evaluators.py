@@ -9,9 +9,8 @@ from functools import lru_cache
 
 from admission.metering.demand import Demand
 from apis.garden.v1beta1.metrics import METRICS, format_of
-from apis.meta.quantity import Format, text_of
+from apis.meta.quantity import NANOS, Format, text_of
 
-NANOS = 10**9
 _CLASS = "<class>"
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from admission.metering.charges import Usage, UsageByType
 from admission.metering.demand import demand_of
-from admission.metering.evaluators import NANOS, quantity_text
+from admission.metering.evaluators import quantity_text
 from admission.metering.ranges import Limit, Range, by_name
 from apis.garden.v1beta1.common import dict_at, list_at, text_at
 from apis.garden.v1beta1.shoot import OWN_VOLUMES, WITHOUT_MACHINES
 from apis.garden.v1beta1.workers import providers_in
-from apis.meta.quantity import text_of
+from apis.meta.quantity import NANOS, text_of
 from apis.meta.transaction import Object
 
 GIBI = 2**30 * NANOS

@@ -70,17 +70,6 @@ def of_record(profile: Record) -> ProfilePrices:
     return _profiles.of_record(profile)
 
 
-def of_profile(profile: Object, version: str = "") -> ProfilePrices:
-    """The price lists of a decoded profile, which must not be changed afterwards.
-
-    `version` (with the profile's name and uid) says that a copy has the same content.
-    """
-    if not version:
-        return _profiles.of_object(profile)
-    metadata = profile.get("metadata", {})
-    return _profiles.of_object(profile, (metadata.get("name"), metadata.get("uid"), version))
-
-
 def of_stored(stored: Mapping[str, Any] | None) -> PriceList:
     """The price list that is stored with a shoot."""
     if not stored:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from apis.garden.v1beta1.metrics import canonical_metric
-from apis.meta.quantity import nanos_of, text_of
+from apis.meta.quantity import NANOS, nanos_of, text_of
 from apis.meta.transaction import Charge, Object
 
 LOAD_BALANCERS = "services.loadbalancers"
@@ -23,8 +23,6 @@ _STEMS = ("storage.", "pvc.")
 _STORAGE_CLASS = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_PREFIX = 253
 """Of a resource's name: what precedes its slash is a DNS subdomain."""
-
-_WHOLE = 10**9
 
 
 def remainder(limits: Iterable[Mapping[str, str]], charge: Charge) -> dict[str, str]:
@@ -40,7 +38,7 @@ def remainder(limits: Iterable[Mapping[str, str]], charge: Charge) -> dict[str, 
             name = _resource(metric)
             if name:
                 # No part of a load balancer or of a byte can be had.
-                rest = max(nanos_of(limit) - nanos_of(charge.get(metric, "0")), 0) // _WHOLE
+                rest = max(nanos_of(limit) - nanos_of(charge.get(metric, "0")), 0) // NANOS
                 left[name] = min(rest, left.get(name, rest))
     return {name: _text(name, left[name]) for name in sorted(left)}
 
@@ -69,4 +67,4 @@ def _resource(metric: str) -> str:
 
 
 def _text(name: str, amount: int) -> str:
-    return text_of(amount * _WHOLE, "DecimalSI" if name == LOAD_BALANCERS else "BinarySI")
+    return text_of(amount * NANOS, "DecimalSI" if name == LOAD_BALANCERS else "BinarySI")

@@ -46,6 +46,10 @@ def named(users: list[str], count: int) -> str:
     return f"{some} and {more} more" if more > 0 else some
 
 
+def counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def is_terminating(obj: Object | None) -> bool:
     return obj is not None and "deletionTimestamp" in obj["metadata"]
 
@@ -111,7 +115,7 @@ class BindingChange:
             raise errors.conflict(
                 self._attributes.resource,
                 self._attributes.name,
-                f"it is used by {shoots} shoots: {users}; delete them first",
+                f"it is used by {counted(shoots, 'shoot')}: {users}; delete them first",
             )
 
     def _move(self, books: Books, *, fold: bool) -> None:

@@ -62,6 +62,7 @@ from admission.quota.quotas import QuotaChange
 from admission.quota.shoots import ShootChange
 from admission.quota.views import Views
 from admission.quota.waiting import Waiter, WaitingRoom
+from apis.garden.v1beta1.bindings import BINDING_PLURALS
 from apis.meta import errors
 from apis.meta.transaction import (
     Committed,
@@ -75,6 +76,7 @@ from apis.meta.transaction import (
 log = logging.getLogger(__name__)
 
 AGED_SECONDS = 0.25
+"""After which a waiter insists: many times what a batch takes, a fraction of the ten seconds."""
 
 
 class Evaluator:
@@ -188,7 +190,7 @@ class Evaluator:
             return ShootChange(intent, self._views)
         if plural == "quotas":
             return QuotaChange(intent, self._views, directory)
-        if plural in ("privatesecretbindings", "crosssecretbindings", "secretbindings"):
+        if intent.attributes.resource.kind in BINDING_PLURALS:
             return BindingChange(intent, self._views, directory)
         return PlainChange(intent)
 

@@ -24,7 +24,9 @@ from apis.meta.transaction import (
 log = logging.getLogger(__name__)
 
 POLITE_SECONDS = 1.0
+"""How long a lost race is remembered: long beside a commit, so that taking turns settles in."""
 MAX_PAUSE_SECONDS = 0.05
+"""Bounds a pause where etcd is slow: the claims are kept meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ removed at will, and lowering one below what is used evicts nothing.
 from collections.abc import Mapping
 
 from admission.interface import Intent
-from admission.quota.bindings import is_terminating, named
+from admission.quota.bindings import counted, is_terminating, named
 from admission.quota.books import Books, settle_status
 from admission.quota.ledger import NOTHING, Directory, Needs
 from admission.quota.usage import decode, encode
@@ -87,6 +87,6 @@ class QuotaChange:
             raise errors.conflict(
                 self._attributes.resource,
                 self._attributes.name,
-                f"it is used by {bindings} bindings: {users}; delete them or let them name another "
+                f"it is used by {counted(bindings, 'binding')}: {users}; delete them or let them name another "
                 "quota first",
             )

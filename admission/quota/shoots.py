@@ -14,7 +14,8 @@ from admission.quota.books import Books, QuotaLedger, UsageLedger
 from admission.quota.ledger import NOTHING, Needs
 from admission.quota.usage import Usage, decode, difference, exceeded, refusal
 from admission.quota.views import QuotaView, Route, Views
-from apis.garden.v1beta1.register import BY_KIND
+from apis.garden.v1beta1.bindings import BINDING_PLURALS
+from apis.garden.v1beta1.shoot import DEFAULT_BINDING_KIND
 from apis.meta import errors, fields
 from apis.meta.keys import object_key
 from apis.meta.request import Attributes
@@ -25,10 +26,14 @@ PROFILE = "spec.cloud.profile"
 
 
 def binding_key_of(shoot: Object) -> str:
-    """The key of the binding that a shoot names, in the shoot's own namespace."""
+    """The key of the binding that a shoot names, in the shoot's own namespace.
+
+    Raises LookupError for a stored shoot of a form that is unknown here: unlike `shoot.binding_of`,
+    which answers with nothing, and nothing must be accounted for by guess.
+    """
     ref = shoot["spec"]["cloud"]["secretBindingRef"]
-    resource = BY_KIND[ref.get("kind") or "SecretBinding"]
-    return object_key(resource.plural, shoot["metadata"]["namespace"], ref["name"])
+    plural = BINDING_PLURALS[ref.get("kind") or DEFAULT_BINDING_KIND]
+    return object_key(plural, shoot["metadata"]["namespace"], ref["name"])
 
 
 class ShootChange:

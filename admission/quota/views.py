@@ -8,7 +8,6 @@ key, dropped wholesale when they are full.
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from admission.quota.usage import Limit, limits_of
 from apis.meta.keys import (
@@ -17,7 +16,7 @@ from apis.meta.keys import (
     parse_object_key,
     quota_references_key,
 )
-from apis.meta.transaction import Record, Snapshot
+from apis.meta.transaction import Object, Record, Snapshot
 
 NAME_MAX = 253
 
@@ -88,10 +87,14 @@ def quota_view(record: Record) -> QuotaView:
     )
 
 
-def quota_references(obj: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """(namespace, name) of the quotas that a binding names, each once, in its order."""
-    own = obj["metadata"].get("namespace", "")
-    named = ((ref.get("namespace") or own, ref["name"]) for ref in obj.get("quotas") or ())
+def quota_references(binding: Object) -> tuple[tuple[str, str], ...]:
+    """(namespace, name) of the quotas that a binding names, each once, in its order.
+
+    Raises LookupError for a stored binding of a form that is unknown here: unlike `quotas_of`,
+    which answers with nothing, and nothing must be accounted for by guess.
+    """
+    own = binding["metadata"].get("namespace", "")
+    named = ((ref.get("namespace") or own, ref["name"]) for ref in binding.get("quotas") or ())
     return tuple(dict.fromkeys(named))
 
 

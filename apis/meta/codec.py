@@ -1,4 +1,4 @@
-"""Bytes to objects and back. The one door to orjson and PyYAML.
+"""Bytes to objects and back: JSON here, YAML by `yaml_codec`, to which this is the only door.
 
 What a client sends is decoded by orjson, whose silence on three faults is made good here, each
 by a check that costs a few microseconds on an ordinary body, and by an exact second pass only

@@ -44,10 +44,6 @@ def as_member(node: FieldSet | None) -> FieldSet:
     return node if _SELF in node else {_SELF: LEAF, **node}
 
 
-def field_element(name: str) -> str:
-    return f"f:{name}"
-
-
 def value_element(value: Any) -> str:
     """The element of a scalar in a set."""
     return f"v:{codec.encode(value).decode()}"
@@ -226,13 +222,14 @@ def paths(fields: FieldSet) -> Iterator[str]:
 def _paths(level: FieldSet, path: str) -> Iterator[str]:
     for element, child in level.items():
         if element != _SELF and is_member(child):
-            yield path + _text(element)
+            yield path + element_text(element)
     for element, child in level.items():
         if child:
-            yield from _paths(child, path + _text(element))
+            yield from _paths(child, path + element_text(element))
 
 
-def _text(element: str) -> str:
+def element_text(element: str) -> str:
+    """One element as it stands in a path: `.name`, `[name="a"]`, `[="a"]`."""
     kind, rest = element[:2], element[2:]
     if kind == "f:":
         return f".{rest}"
@@ -248,8 +245,3 @@ def _value_text(value: Any) -> str:
     if isinstance(value, str):
         return go_quote(value)
     return codec.encode(value).decode()
-
-
-def element_text(element: str) -> str:
-    """One element as it stands in a path: `.name`, `[name="a"]`, `[="a"]`."""
-    return _text(element)

@@ -1,4 +1,4 @@
-"""JSON values as Go prints them in messages: `%v`, `%#v` and `%T`.
+"""JSON values as Go prints them in messages, `%v`, `%#v` and `%T`, and numbers as it reads them.
 
 A value that a client sent may be megabytes; a message shows no more than its beginning.
 """
@@ -72,6 +72,20 @@ def _syntax(value: Any) -> str:
             return f"map[string]interface {{}}{{{', '.join(items)}}}"
         case _:
             return show(value)
+
+
+def strconv_fault(function: str, text: str, why: str) -> str:
+    return f"strconv.{function}: parsing {go_quote(text)}: {why}"
+
+
+def parse_uint(text: str) -> int:
+    """`strconv.ParseUint` of 64 bits. Raises ValueError in its words."""
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(strconv_fault("ParseUint", text, "invalid syntax"))
+    # Python refuses to convert thousands of digits.
+    if len(text) > 20 or int(text) >= 2**64:
+        raise ValueError(strconv_fault("ParseUint", text, "value out of range"))
+    return int(text)
 
 
 def go_quoted(texts: Sequence[str]) -> str:

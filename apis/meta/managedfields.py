@@ -63,7 +63,7 @@ class Ownership:
         if not taken:
             return entries
         fields = fieldset.ordered(taken) if entries else _top(taken)
-        mine = self._entry(manager, UPDATE, "", now, fields)
+        mine = self.entry(manager, UPDATE, subresource="", time=now, fields=fields)
         return in_order(self._joined(entries, mine))
 
     def updated(
@@ -90,7 +90,8 @@ class Ownership:
             return stored
         rest = self.taken_from(entries, changed, removed)
         if changed:
-            mine = self._entry(manager, UPDATE, subresource, now, fieldset.ordered(changed))
+            fields = fieldset.ordered(changed)
+            mine = self.entry(manager, UPDATE, subresource=subresource, time=now, fields=fields)
             rest = self._joined(rest, mine)
         return in_order(capped(rest))
 
@@ -112,15 +113,11 @@ class Ownership:
         taken, _ = compare_objects(self._types[subresource], _EMPTY, live)
         if not taken:
             return []
-        return [self._entry(BEFORE_APPLY, UPDATE, subresource, now, fieldset.ordered(taken))]
+        fields = fieldset.ordered(taken)
+        return [self.entry(BEFORE_APPLY, UPDATE, subresource=subresource, time=now, fields=fields)]
 
     def entry(
         self, manager: str, operation: str, *, subresource: str, time: str | None, fields: FieldSet
-    ) -> Entry:
-        return self._entry(manager, operation, subresource, time, fields)
-
-    def _entry(
-        self, manager: str, operation: str, subresource: str, time: str | None, fields: FieldSet
     ) -> Entry:
         entry: Entry = {
             "manager": manager or "unknown",

@@ -107,9 +107,9 @@ def _compile_defaulter(node: Node) -> Defaulter | None:
         case MapOf():
             return _default_values(node.values)
         case QuantityText():
-            return _canonical_quantity
+            return canonical_quantity
         case Integer():
-            return _whole_number
+            return whole_number
         case _:
             return None
 
@@ -188,7 +188,8 @@ def _default_values(values: Node) -> Defaulter | None:
     return apply
 
 
-def _canonical_quantity(value: Any) -> Any:
+def canonical_quantity(value: Any) -> Any:
+    """In canonical form, where it is a quantity at all."""
     text = quantity.coerce(value)
     if text is None:
         return value
@@ -198,7 +199,8 @@ def _canonical_quantity(value: Any) -> Any:
         return value
 
 
-def _whole_number(value: Any) -> Any:
+def whole_number(value: Any) -> Any:
+    """An integer, where a float is one."""
     if type(value) is float and value.is_integer() and abs(value) <= LARGEST_EXACT_FLOAT:
         return int(value)
     return value

@@ -13,7 +13,7 @@ Merge = Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]
 SCALARS = ""
 """The merge key of a list of scalars: each is its own."""
 
-_DIRECTIVE = "$patch"
+DIRECTIVE = "$patch"
 
 
 def merge_key(node: Node | None) -> str | None:
@@ -45,7 +45,7 @@ def merged_items(current: Items, changes: Items, *, key: str, merge: Merge) -> I
         merged = _unique([*current, *changes])
         return _normalised(merged, changes, current, key)
     if not isinstance([*current, *changes][0], dict):
-        raise _unexpected({}, [*current, *changes][0])
+        raise unexpected({}, [*current, *changes][0])
     current, changes = _directives(current, changes, key)
     merged = list(current)
     places = _places(current, key)
@@ -74,7 +74,7 @@ def arranged(
     if changes is None:
         merged = list(current or [])
     elif current is None:
-        merged = [item for item in changes if not _is_directive(item)]
+        merged = [item for item in changes if not is_directive(item)]
     elif key is None:
         merged = list(changes)
     else:
@@ -88,10 +88,10 @@ def _directives(current: Items, changes: Items, key: str) -> tuple[Items, Items]
     plain = []
     replace = False
     for change in changes:
-        if not _is_directive(change):
+        if not is_directive(change):
             plain.append(change)
             continue
-        match change[_DIRECTIVE]:
+        match change[DIRECTIVE]:
             case "delete":
                 gone.add(_identity(change, key, required=True))
             case "replace":
@@ -114,7 +114,7 @@ def _check_order(changes: Items, order: Items, key: str) -> None:
     wanted = [
         item
         for item in changes
-        if not (_is_directive(item) and item[_DIRECTIVE] == "delete") and not _is_directive(item)
+        if not (is_directive(item) and item[DIRECTIVE] == "delete") and not is_directive(item)
     ]
     marks = [_identity(item, key, required=True) for item in wanted]
     at = 0
@@ -175,7 +175,7 @@ def _identity(item: Any, key: str, *, required: bool = False) -> Any:
         return _mark(item)
     if not isinstance(item, dict):
         if required:
-            raise _unexpected({}, item)
+            raise unexpected({}, item)
         return None
     if key not in item:
         if required:
@@ -193,9 +193,9 @@ def _mark(value: Any) -> Any:
     return type(value), value
 
 
-def _is_directive(item: Any) -> bool:
-    return isinstance(item, dict) and _DIRECTIVE in item
+def is_directive(item: Any) -> bool:
+    return isinstance(item, dict) and DIRECTIVE in item
 
 
-def _unexpected(wanted: Any, found: Any) -> errors.StatusError:
+def unexpected(wanted: Any, found: Any) -> errors.StatusError:
     return errors.bad_request(f"expected a {go_type(wanted)}, but received a {go_type(found)}")

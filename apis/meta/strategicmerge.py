@@ -15,15 +15,22 @@ sense, this is a 400 with the same words.
 from typing import Any, Final
 
 from apis.meta import codec, errors
-from apis.meta.gotext import go_type, go_value
+from apis.meta.gotext import go_value
 from apis.meta.objectmeta import OBJECT_META
 from apis.meta.patch import Patch
 from apis.meta.resource import Resource
-from apis.meta.strategiclists import arranged, merge_key, merged_items, without_values
+from apis.meta.strategiclists import (
+    DIRECTIVE,
+    arranged,
+    is_directive,
+    merge_key,
+    merged_items,
+    unexpected,
+    without_values,
+)
 from apis.meta.structure import ListOf, MapOf, Node, String, Struct
 from apis.meta.transaction import Object
 
-DIRECTIVE: Final = "$patch"
 RETAIN: Final = "$retainKeys"
 ORDER: Final = "$setElementOrder"
 DELETE_VALUES: Final = "$deleteFromPrimitiveList"
@@ -118,12 +125,12 @@ def _place(result: Json, patch: Json, node: Node | None) -> set[str]:
         if not directive.startswith(ORDER):
             continue
         if not isinstance(order, list):
-            raise _unexpected([], order)
+            raise unexpected([], order)
         key = _listed(directive, ORDER, "setElementOrder list")
         original, changes = result.get(key), patch.get(key)
         for items in (original, changes):
             if items is not None and not isinstance(items, list):
-                raise _unexpected([], items)
+                raise unexpected([], items)
         child = _child(node, key)
         result_items = arranged(
             original, changes, order, key=merge_key(child), merge=_merger(child)
@@ -155,7 +162,7 @@ def _merge_field(result: Json, key: str, value: Any, child: Node | None) -> None
 def _merge_lists(current: list[Any], changes: list[Any], child: Node | None) -> list[Any]:
     by = merge_key(child)
     if by is None:
-        return [_cleaned(item) for item in changes if not _is_directive(item)]
+        return [_cleaned(item) for item in changes if not is_directive(item)]
     return merged_items(current, changes, key=by, merge=_merger(child))
 
 
@@ -165,14 +172,10 @@ def _merger(child: Node | None) -> Any:
 
 
 def _set_field(result: Json, key: str, value: Any) -> None:
-    if _is_directive(value):
+    if is_directive(value):
         result.pop(key, None)
     else:
         result[key] = _cleaned(value)
-
-
-def _is_directive(value: Any) -> bool:
-    return isinstance(value, dict) and DIRECTIVE in value
 
 
 def _cleaned(value: Any) -> Any:
@@ -181,10 +184,10 @@ def _cleaned(value: Any) -> Any:
         return {
             key: _cleaned(item)
             for key, item in value.items()
-            if item is not None and not _is_directive(item) and not _is_told(key)
+            if item is not None and not is_directive(item) and not _is_told(key)
         }
     if isinstance(value, list):
-        return [_cleaned(item) for item in value if not _is_directive(item)]
+        return [_cleaned(item) for item in value if not is_directive(item)]
     return value
 
 
@@ -212,7 +215,3 @@ def _listed(directive: str, prefix: str, what: str) -> str:
 
 def _malformed(what: str) -> errors.StatusError:
     return errors.bad_request(f"invalid patch format of {what}")
-
-
-def _unexpected(wanted: Any, found: Any) -> errors.StatusError:
-    return errors.bad_request(f"expected a {go_type(wanted)}, but received a {go_type(found)}")

@@ -19,15 +19,13 @@ null is, for what has fields or items, the same as an empty one.
 """
 
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from apis.meta import codec
 from apis.meta.fieldset import LEAF, FieldSet
 from apis.meta.gotext import go_syntax, go_type, go_value
 
 Faults = list[str]
-MAX_FAULTS: Final = 100
-"""Most faults that are told of one configuration."""
 
 
 class Type(Protocol):

@@ -2,10 +2,9 @@
 
 from typing import Any, Final
 
-from apis.meta import quantity
 from apis.meta.objectmeta import OBJECT_META, SYSTEM_FIELDS
 from apis.meta.resource import Resource
-from apis.meta.shaping import LARGEST_EXACT_FLOAT
+from apis.meta.shaping import canonical_quantity, whole_number
 from apis.meta.structure import (
     ABSENT,
     Anything,
@@ -134,28 +133,12 @@ def _owner_references() -> Type:
     return MapList(Atomic(compile_type(node.items)), node.keys, {})
 
 
-def _canonical_quantity(value: Any) -> Any:
-    text = quantity.coerce(value)
-    if text is None:
-        return value
-    try:
-        return quantity.canonical(text)
-    except ValueError:
-        return value  # which validation refuses
-
-
-def _whole_number(value: Any) -> Any:
-    if type(value) is float and value.is_integer() and abs(value) <= LARGEST_EXACT_FLOAT:
-        return int(value)
-    return value
-
-
 _TEXT: Final = Leaf(text_fault)
-_INTEGER: Final = Leaf(number_fault, _whole_number)
+_INTEGER: Final = Leaf(number_fault, whole_number)
 _NUMBER: Final = Leaf(number_fault)
 _BOOLEAN: Final = Leaf(boolean_fault)
 _SCALAR: Final = Leaf(scalar_fault)
-_QUANTITY: Final = Leaf(scalar_fault, _canonical_quantity)
+_QUANTITY: Final = Leaf(scalar_fault, canonical_quantity)
 
 METADATA: Final = Fields(
     {

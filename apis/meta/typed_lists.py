@@ -16,7 +16,8 @@ from apis.meta.fieldset import (
     value_element,
 )
 from apis.meta.gotext import go_quoted, go_value
-from apis.meta.typed import MAX_FAULTS, Faults, Leaf, Type, same
+from apis.meta.structure import MAX_FAULTS
+from apis.meta.typed import Faults, Leaf, Type, same
 
 
 class AtomicList(Leaf):

@@ -6,7 +6,8 @@ from typing import Any, Final
 from apis.meta import codec
 from apis.meta.fieldset import LEAF, FieldSet, as_member, is_member
 from apis.meta.gotext import go_value
-from apis.meta.typed import MAX_FAULTS, Faults, Leaf, Type, same
+from apis.meta.structure import MAX_FAULTS
+from apis.meta.typed import Faults, Leaf, Type, same
 
 _NO_ITEMS: Final[dict[str, Any]] = {}
 

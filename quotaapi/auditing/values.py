@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from apis.garden.v1beta1.bindings import BINDING_PLURALS
 from apis.garden.v1beta1.metrics import canonical_metric, format_of
-from apis.garden.v1beta1.register import BY_KIND
+from apis.garden.v1beta1.shoot import DEFAULT_BINDING_KIND
 from apis.meta.keys import object_key
 from apis.meta.quantity import nanos_of, text_of
 from apis.meta.transaction import Charge, Object, Record
@@ -13,9 +14,7 @@ from apis.meta.transaction import Charge, Object, Record
 Sums = Counter[str]
 """Canonical metric -> nanos. What is zero may be absent."""
 
-BINDINGS = frozenset({"privatesecretbindings", "crosssecretbindings", "secretbindings"})
-DEFAULT_BINDING_KIND = "SecretBinding"
-"""What a shoot's reference without a kind means."""
+BINDINGS = frozenset(BINDING_PLURALS.values())
 
 Change = tuple[str, Record | None]
 """A key, and its new value or None for a removal."""
@@ -81,7 +80,7 @@ class Usage:
 
 def read_shoot(namespace: str, record: Record) -> Shoot:
     ref = record.object()["spec"]["cloud"]["secretBindingRef"]
-    resource = BY_KIND[ref.get("kind") or DEFAULT_BINDING_KIND].plural
+    resource = BINDING_PLURALS[ref.get("kind") or DEFAULT_BINDING_KIND]
     binding = object_key(resource, namespace, ref["name"])
     return Shoot(binding, Total(sums_of(record.header.charge), 1))
 

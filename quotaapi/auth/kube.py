@@ -180,12 +180,20 @@ async def _close(client: ApiClient) -> None:
     await client.close()  # type: ignore[no-untyped-call]
 
 
+def _refuse_absent(kubeconfig: Path) -> None:
+    """The loader takes an absent file for an empty one."""
+    if not kubeconfig.exists():
+        raise ClusterAccessError(f"{kubeconfig}: no such file")
+
+
 async def _load(kubeconfig: Path | None) -> ApiClient:
     configuration = Configuration(
         connection_pool_maxsize=CONNECTIONS,
         # Proxies of the environment are for the world outside; a kubeconfig names its own.
         client_session_kwargs={"trust_env": False, "read_bufsize": 256 * 1024},
     )
+    if kubeconfig is not None:
+        _refuse_absent(kubeconfig)
     try:
         if kubeconfig is None:
             load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]

@@ -14,16 +14,17 @@ server does not know are taken to exist: nobody here can tell.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from enum import Enum, auto
-from typing import Any, Final
+from typing import Final
 
 from apis.meta.errors import StatusError
 from apis.meta.request import UserInfo
 from apis.meta.selectors import FieldSelector, LabelSelector
 from apis.meta.transaction import Object
+from quotaapi.controllers.duty import Carry
 from quotaapi.controllers.owners import FOREGROUND, ORPHAN, Graph, Node, Owner
-from quotaapi.registry.options import DeleteOptions, Transform, WriteOptions, Written
+from quotaapi.registry.options import DeleteOptions, Transform, WriteOptions
 from quotaapi.registry.rest import ListQuery, Rest
 
 _log = logging.getLogger(__name__)
@@ -40,9 +41,6 @@ _WAIT_SECONDS: Final = 3600.0
 _BREATH: Final = 2000
 _EVERYTHING: Final = ListQuery(LabelSelector.parse(""), FieldSelector.parse("", ()))
 _OPTIONS: Final = WriteOptions(field_manager="quotaapi")
-
-Carry = Callable[[Coroutine[Any, Any, Written]], Awaitable[Written]]
-"""Carries a write out in a task that nothing cancels half-way."""
 
 
 class _State(Enum):

@@ -7,9 +7,9 @@ could not be deleted is tried again in the next round.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from apis.garden.v1beta1.shoot import EXPIRATION
 from apis.meta.errors import StatusError
@@ -17,7 +17,8 @@ from apis.meta.request import UserInfo
 from apis.meta.selectors import FieldSelector, LabelSelector
 from apis.meta.times import parse_rfc3339
 from apis.meta.transaction import Record
-from quotaapi.registry.options import DeleteOptions, Written
+from quotaapi.controllers.duty import Carry
+from quotaapi.registry.options import DeleteOptions
 from quotaapi.registry.rest import ListQuery, Rest
 
 _log = logging.getLogger(__name__)
@@ -32,9 +33,6 @@ _WHATEVER_IS_CACHED: Final = ListQuery(
     LabelSelector.parse(""), FieldSelector.parse("", ()), resource_version=0
 )
 _MARK: Final = f'"{EXPIRATION}":"'.encode()
-
-Carry = Callable[[Coroutine[Any, Any, Written]], Awaitable[Written]]
-"""Carries a write out in a task that nothing cancels half-way."""
 
 
 class Lifetime:

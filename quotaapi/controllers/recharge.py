@@ -13,13 +13,12 @@ has the new prices, or was stored before them and is seen here.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 
 from admission.interface import Mandate
 from admission.quota.evaluator import Evaluator
 from admission.quota.recharges import RechargeChange, recharged
-from apis.meta.errors import StatusError
 from apis.meta.keys import object_key, resource_prefix
 from apis.meta.transaction import (
     Committed,
@@ -27,10 +26,10 @@ from apis.meta.transaction import (
     Object,
     Record,
     Snapshot,
-    TransactionError,
     Transactor,
 )
-from storage.interface import Facts, ListOptions, Reader, StorageError
+from quotaapi.controllers.duty import FAILURES, UNKNOWN, Carry
+from storage.interface import Facts, ListOptions, Reader
 
 _log = logging.getLogger(__name__)
 
@@ -45,13 +44,6 @@ ATTEMPTS: Final = 5
 
 PROFILES: Final = resource_prefix("cloudprofiles")
 SHOOTS: Final = resource_prefix("shoots")
-
-_FAILURES = (StatusError, TransactionError, StorageError)
-_UNKNOWN = (ValueError, LookupError)
-"""What a newer release has stored and this one cannot account for: it is left to that one."""
-
-Carry = Callable[[Coroutine[Any, Any, Committed | None]], Awaitable[Committed | None]]
-"""Carries a write out in a task that nothing cancels half-way."""
 
 
 class Recharge:
@@ -91,7 +83,7 @@ class Recharge:
                                 await self.sweep(changed)
             except TimeoutError:
                 continue
-            except (*_FAILURES, *_UNKNOWN) as error:
+            except (*FAILURES, *UNKNOWN) as error:
                 _log.warning("charging by new prices is put off: %s", error)
                 await self._sleep(RETRY_SECONDS)
 

@@ -11,17 +11,16 @@ and counted anew a moment later.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 
 from admission.interface import Mandate
 from admission.quota.evaluator import Evaluator
 from admission.quota.recount import Finding, Recount, RecountChange
 from admission.quota.usage import encode
-from apis.meta.errors import StatusError
 from apis.meta.keys import GROUP, LEDGERS
-from apis.meta.transaction import Committed, TransactionError
-from storage.interface import Backend, StorageError
+from quotaapi.controllers.duty import FAILURES, UNKNOWN, Carry
+from storage.interface import Backend
 
 _log = logging.getLogger(__name__)
 
@@ -32,13 +31,6 @@ BREATH: Final = 100
 """Ledgers compared in one go."""
 PASSES: Final = 5
 """Recounts in one round, while something is left to mend."""
-
-_FAILURES = (StatusError, TransactionError, StorageError)
-_UNKNOWN = (ValueError, LookupError)
-"""What a newer release has stored and this one cannot account for: it is left to that one."""
-
-Carry = Callable[[Coroutine[Any, Any, Committed | None]], Awaitable[Committed | None]]
-"""Carries a write out in a task that nothing cancels half-way."""
 
 
 class Resync:
@@ -69,7 +61,7 @@ class Resync:
         while True:
             try:
                 await self.round()
-            except (*_FAILURES, *_UNKNOWN) as error:
+            except (*FAILURES, *UNKNOWN) as error:
                 _log.warning("the recount is put off: %s", error)
             await self._sleep(self._interval_seconds)
 

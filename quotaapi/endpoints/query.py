@@ -12,6 +12,7 @@ from urllib.parse import parse_qs
 
 from apis.meta import codec, errors, fields
 from apis.meta.fields import FieldError
+from apis.meta.gotext import parse_uint, strconv_fault
 from apis.meta.managers import MAX_MANAGER_BYTES, manager_name
 from apis.meta.structure import ABSENT
 from quotaapi.registry.options import DeleteOptions, WriteOptions
@@ -19,6 +20,8 @@ from quotaapi.registry.options import DeleteOptions, WriteOptions
 Query = Mapping[str, Sequence[str]]
 
 _MAX_PARAMETERS: Final = 100
+_LONGEST_REMEMBERED: Final = 512
+"""Longer texts are decoded each time, so that the memory of a cache is bounded in bytes."""
 _FIELD_VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
 _PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
 _INT64: Final = 2**63
@@ -60,15 +63,11 @@ def integer(query: Query, name: str) -> int | None:
 def parse_int(text: str) -> int:
     digits = text[1:] if text[:1] in ("-", "+") else text
     if not (digits.isascii() and digits.isdigit()):
-        raise errors.bad_request(_strconv("ParseInt", text, "invalid syntax"))
+        raise errors.bad_request(strconv_fault("ParseInt", text, "invalid syntax"))
     # Longer ones are out of range, and Python refuses to convert thousands of digits.
     if len(digits) > 40 or not -_INT64 <= int(text) < _INT64:
-        raise errors.bad_request(_strconv("ParseInt", text, "value out of range"))
+        raise errors.bad_request(strconv_fault("ParseInt", text, "value out of range"))
     return int(text)
-
-
-def _strconv(function: str, text: str, why: str) -> str:
-    return f"strconv.{function}: parsing {fields.go_quote(text)}: {why}"
 
 
 def resource_version(text: str) -> int | None:
@@ -94,17 +93,23 @@ def list_resource_version(text: str) -> int | None:
 def _resource_version(text: str) -> tuple[int | None, str]:
     if not text:
         return None, ""
-    if not (text.isascii() and text.isdigit()):
-        why = "invalid syntax"
-    elif len(text) > 20 or int(text) >= 2**64:
-        why = "value out of range"
-    else:
-        return int(text), ""
-    return None, str(fields.invalid("resourceVersion", text, _strconv("ParseUint", text, why)))
+    try:
+        return parse_uint(text), ""
+    except ValueError as error:
+        return None, str(fields.invalid("resourceVersion", text, str(error)))
+
+
+def _write_options(kind: str, text: str, user_agent: str, *, applies: bool = False) -> WriteOptions:
+    short = len(text) + len(user_agent) <= _LONGEST_REMEMBERED
+    return (_remembered if short else _decoded)(kind, text, user_agent, applies)
 
 
 @lru_cache(maxsize=256)
-def _write_options(kind: str, text: str, user_agent: str, *, applies: bool = False) -> WriteOptions:
+def _remembered(kind: str, text: str, user_agent: str, applies: bool) -> WriteOptions:
+    return _decoded(kind, text, user_agent, applies)
+
+
+def _decoded(kind: str, text: str, user_agent: str, applies: bool) -> WriteOptions:
     query = parse(text)
     manager, force = first(query, "fieldManager"), boolean(query, "force")
     faults = []

@@ -84,7 +84,7 @@ async def watch(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse:
         except Exception:
             if not running.answer.prepared:
                 raise
-            _log.exception("watch of %s failed, audit id %s", info.path, exchange.audit_id)
+            _log.exception("watch of %r failed, audit id %s", info.path, exchange.audit_id)
             await _fail(running, exchange, respond.unexpected(exchange))
     return running.answer
 

@@ -20,10 +20,10 @@ def with_errors(inner: Handler) -> Handler:
         except ConnectionError:
             raise  # the client is gone: there is nobody to answer
         # The one place where a fault of our own ends: logged with its trace, which the client
-        # never sees; it gets an id by which the log is found.
+        # never sees; it gets an id by which the log is found. `%r`: a path may hold line ends.
         except Exception:  # noqa: BLE001 -- see above
             _log.exception(
-                "%s %s failed, audit id %s",
+                "%s %r failed, audit id %s",
                 exchange.info.method, exchange.info.path, exchange.audit_id,
             )  # fmt: skip
             return _answer(exchange, respond.unexpected(exchange))

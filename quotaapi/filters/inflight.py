@@ -1,8 +1,9 @@
 """How much is carried out at once: beyond it clients are told to come again, cheaply.
 
 Reads and writes are counted apart, so that neither starves the other. A write counts from its
-arrival, since its body takes memory, and until it has ended, not until its client left. Watches wait rather than work and are not counted; nor are members
-of system:masters, who must get through when everybody else may not.
+arrival, since its body takes memory, and until it has ended, not until its client left. Watches wait
+rather than work and are not counted; nor are members of system:masters, who must get through when
+everybody else may not.
 """
 
 from aiohttp import web

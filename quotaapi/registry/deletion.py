@@ -80,8 +80,8 @@ async def _carry_out(
     """Remove the object, or store it as terminating (`new`). None: `record` was outdated."""
     key = record.key
     if new is None:
-        committed = await machinery.admit(attributes, key, record, None)
-        return update.removed(old, record, committed)
+        await machinery.admit(attributes, key, record, None)
+        return update.removed(old, record)
     if same(new, old):
         return Written.of(record) if await machinery.is_current(key, record) else None
     attributes = replace(attributes, operation=Operation.UPDATE, obj=new)

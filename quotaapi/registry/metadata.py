@@ -86,12 +86,7 @@ def carry_over(new: Metadata, old: Metadata) -> None:
         new["deletionTimestamp"] = old["deletionTimestamp"]
     if "deletionGracePeriodSeconds" not in new:
         _keep(new, old, "deletionGracePeriodSeconds")
-    carry_over_managers(new, old)
-
-
-def carry_over_managers(new: Metadata, old: Metadata) -> None:
-    """`managedFields` after an update. The place of a field manager: without one, what is stored
-    stays and what a client sends counts for nothing."""
+    # Until `managedfields` says what becomes of them; what the client sent reaches it by itself.
     _keep(new, old, "managedFields")
 
 

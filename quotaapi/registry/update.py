@@ -7,6 +7,7 @@ from typing import Any
 from apis.meta import codec, errors, fields
 from apis.meta.codec import Decoded
 from apis.meta.errors import StatusError
+from apis.meta.gotext import parse_uint
 from apis.meta.managedfields import keep_times
 from apis.meta.managers import Entries
 from apis.meta.request import Attributes, Operation, UserInfo
@@ -199,8 +200,8 @@ async def _store(
         raise TypeError("an update has both objects")
     if _is_finished(new, old):
         removal = replace(attributes, operation=Operation.DELETE, obj=None)
-        committed = await machinery.admit(removal, key, record, None)
-        return removed(new, record, committed)
+        await machinery.admit(removal, key, record, None)
+        return removed(new, record)
     if same(new, old):
         return Written.of(record) if await machinery.is_current(key, record) else None
     committed = await machinery.admit(attributes, key, record, new)
@@ -214,9 +215,9 @@ def updated(new: Object, record: Record, committed: Committed | None) -> Written
     return Written.of(committed.records[record.key])
 
 
-def removed(last: Object, record: Record, committed: Committed | None) -> Written:
-    """The answer shows the object as it was last, with the version of its last write."""
-    del committed  # the version of the removal is the watchers' matter
+def removed(last: Object, record: Record) -> Written:
+    """The answer shows the object as it was last, with the version of its last write: that of the
+    removal is the watchers' matter."""
     return Written(encode_body(last), record.resource_version, record.header, removed=True)
 
 
@@ -263,16 +264,10 @@ def _check_uid(resource: Resource, record: Record, uid: str) -> None:
 
 def _check_version(resource: Resource, wanted: Object, name: str, record: Record) -> None:
     """Raises _OutdatedError where a conflict is certain, a StatusError where it is to be confirmed."""
-    text = wanted["metadata"].get("resourceVersion", "0")
-    fault = ""
-    if not (text.isascii() and text.isdigit()):
-        fault = "invalid syntax"
-    elif len(text) > 20 or int(text) >= 2**64:  # Python refuses to convert thousands of digits
-        fault = "value out of range"
-    if fault:
-        # As kube-apiserver answers it.
-        raise errors.unclassified(f"strconv.ParseUint: parsing {fields.go_quote(text)}: {fault}")
-    version = int(text)
+    try:
+        version = parse_uint(wanted["metadata"].get("resourceVersion", "0"))
+    except ValueError as fault:
+        raise errors.unclassified(str(fault)) from None  # as kube-apiserver answers it
     if version == 0:
         error = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
         raise errors.invalid(resource.plural, resource.group, name, [error])

@@ -26,7 +26,6 @@ from admission.quota.ledger import Surroundings
 from admission.quota.views import Views
 from apis.garden.v1beta1.register import BY_PLURAL, RESOURCES, SHOOT_LIMIT_RANGE
 from apis.meta.request import Attributes
-from apis.meta.resource import Resource
 from apis.meta.transaction import Committed, Object, Record
 from quotaapi.auth.access import Access
 from quotaapi.config import Config
@@ -43,8 +42,9 @@ from quotaapi.filters.accounting import RequestCounts
 from quotaapi.filters.inflight import InflightLimit
 from quotaapi.lookups import NewestRecords
 from quotaapi.registry import identity
-from quotaapi.registry.store import Store
-from quotaapi.registry.wiring import Admit, Machinery
+from quotaapi.registry.rest import Rest
+from quotaapi.registry.wiring import Admit
+from quotaapi.resources.stores import stores
 from quotaapi.server.duties import Duties, MandateOf, Writers, build_duties
 from quotaapi.server.listener import WebHandler
 from quotaapi.server.persistence import Storage
@@ -87,7 +87,7 @@ class Phase:
 def build(
     config: Config, storage: Storage, tasks: asyncio.TaskGroup, phase: Phase, access: Access
 ) -> Server:
-    """Everything above etcd; `tasks` will own the writes."""
+    """Everything above etcd; `tasks` will own the writes. Long, since it is one list of all parts."""
     built = storage.stack
     around = Surroundings(CacheDirectory(built.reader), utc_now, identity.new_uid)
     evaluator = Evaluator(
@@ -113,7 +113,7 @@ def build(
     pulse = Pulse(time.monotonic)
     numbers = Numbers(storage, evaluator, mutations, watches)
 
-    def rests_under(mandate: MandateOf) -> Mapping[str, Store]:
+    def rests_under(mandate: MandateOf) -> Mapping[str, Rest]:
         return _registry(built, evaluator, access, mandate)
 
     # Of their own: what controllers write takes no client's place.
@@ -126,7 +126,16 @@ def build(
             (counts.statistics, numbers.statistics, duties.statistics, pulse.statistics)
         ),
     }
-    filters = chain.Filters(
+    alone = standalone.nothing if config.delegated else standalone.finder(access.authorizer)
+    filters = _filters(config, access, health=health, mutations=mutations, counts=counts)
+    handler = chain.build(filters, dispatcher(api, pages, alone))
+    return Server(storage, evaluator, duties, probe, pulse, mutations, watches, handler)
+
+
+def _filters(
+    config: Config, access: Access, *, health: Health, mutations: Mutations, counts: RequestCounts
+) -> chain.Filters:
+    return chain.Filters(
         health=health,
         authenticators=access.authenticators,
         authorizer=access.authorizer,
@@ -140,9 +149,6 @@ def build(
         identify=access.identify,
         audited=access.audited,
     )
-    alone = standalone.nothing if config.delegated else standalone.finder(access.authorizer)
-    handler = chain.build(filters, dispatcher(api, pages, alone))
-    return Server(storage, evaluator, duties, probe, pulse, mutations, watches, handler)
 
 
 def _documents(more_paths: Sequence[str]) -> Mapping[str, Handler]:
@@ -157,28 +163,18 @@ def _registry(
     evaluator: Evaluator,
     access: Access,
     mandate: MandateOf | None = None,
-) -> Mapping[str, Store]:
+) -> Mapping[str, Rest]:
     """`mandate`: for the controllers' own writes, which only the leader may make."""
     newest = NewestRecords(built.reader, built.transactor)
     plugins = _chain(newest, access)
-    admit = _gate(evaluator, mandate)
-
-    def store(resource: Resource) -> Store:
-        return Store(
-            Machinery(
-                resource=resource,
-                reader=built.reader,
-                transactor=built.transactor,
-                mutate=plugins.mutate,
-                validate=plugins.validate,
-                admit=_remembering(admit, newest) if resource is SHOOT_LIMIT_RANGE else admit,
-                clock=utc_now,
-                new_uid=identity.new_uid,
-                random_suffix=identity.random_suffix,
-            )
-        )
-
-    return {resource.plural: store(resource) for resource in RESOURCES}
+    return stores(
+        reader=built.reader,
+        transactor=built.transactor,
+        mutate=plugins.mutate,
+        validate=plugins.validate,
+        admit=_gate(evaluator, newest, mandate),
+        clock=utc_now,
+    )
 
 
 def _chain(newest: NewestRecords, access: Access) -> Chain:
@@ -194,28 +190,19 @@ def _chain(newest: NewestRecords, access: Access) -> Chain:
     )
 
 
-def _gate(evaluator: Evaluator, mandate: MandateOf | None) -> Admit:
+def _gate(evaluator: Evaluator, newest: NewestRecords, mandate: MandateOf | None) -> Admit:
     """The evaluator as the registry, which knows nothing of admission, calls it."""
 
     async def admit(
         attributes: Attributes, key: str, old: Record | None, obj: Object | None
     ) -> Committed | None:
         under = mandate() if mandate is not None else None
-        return await evaluator.admit(Intent(attributes, key, old, obj, under))
-
-    return admit
-
-
-def _remembering(admit: Admit, newest: NewestRecords) -> Admit:
-    async def remember(
-        attributes: Attributes, key: str, old: Record | None, obj: Object | None
-    ) -> Committed | None:
-        committed = await admit(attributes, key, old, obj)
-        if committed is not None:
+        committed = await evaluator.admit(Intent(attributes, key, old, obj, under))
+        if committed is not None and attributes.resource is SHOOT_LIMIT_RANGE:
             newest.learn_ranges(committed)
         return committed
 
-    return remember
+    return admit
 
 
 def _checks(

@@ -55,7 +55,8 @@ async def build_entrance(
         return await _delegated(config, clock, questions, ending)
     material = tls.ensure(config.data_dir, config.bind_address, clock)
     cas = [material.ca_cert, *([config.client_ca_file] if config.client_ca_file else [])]
-    serving = ServingTls(ServingFiles(*_serving_pair(config, material), tuple(cas)))
+    pair = _given_pair(config) or (material.server_cert, material.server_key)
+    serving = ServingTls(ServingFiles(*pair, tuple(cas)))
 
     def announce(port: int) -> None:
         _log.warning("stand-alone: namespaces and secrets are unknown here and are not checked")
@@ -116,15 +117,15 @@ async def _delegated(
     return Entrance(made[0].access, serving, announce)
 
 
-def _serving_pair(config: Config, material: tls.Material) -> tuple[Path, Path]:
-    if config.tls_cert_file is not None and config.tls_private_key_file is not None:
-        return config.tls_cert_file, config.tls_private_key_file
-    return material.server_cert, material.server_key
+def _given_pair(config: Config) -> tuple[Path, Path] | None:
+    if config.tls_cert_file is None or config.tls_private_key_file is None:
+        return None
+    return config.tls_cert_file, config.tls_private_key_file
 
 
 def _cluster_pair(config: Config, clock: Callable[[], datetime]) -> tuple[Path, Path]:
-    if config.tls_cert_file is not None and config.tls_private_key_file is not None:
-        return config.tls_cert_file, config.tls_private_key_file
+    if (given := _given_pair(config)) is not None:
+        return given
     _log.warning(
         "without --tls-cert-file the certificate is this server's own: "
         "replicas would differ, and kube-apiserver trusts none that `quotaapi register` did not make"

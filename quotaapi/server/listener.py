@@ -121,11 +121,6 @@ class Listener:
         opened: int = self._runner.addresses[0][1]
         return opened
 
-    @property
-    def connections(self) -> int:
-        server = self._runner.server
-        return len(server.connections) if server is not None else 0
-
     async def stop(self, grace_seconds: float) -> None:
         """No new connections; running requests get `grace_seconds`, then they are cut off."""
         self._runner._shutdown_timeout = grace_seconds
@@ -140,7 +135,7 @@ def _listening(address: str, port: int) -> socket.socket:
         # Answers are written in one piece mostly; a watch's small events must not wait for more.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.bind((address, port))
-    except OSError:
+    except OSError as error:
         sock.close()
-        raise
+        raise OSError(error.errno, error.strerror, f"{address}:{port}") from None
     return sock

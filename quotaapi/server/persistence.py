@@ -5,9 +5,8 @@ import ssl
 import time
 from dataclasses import dataclass
 
-from apis.garden.v1beta1.register import RESOURCES
 from quotaapi.config import Config
-from quotaapi.registry import selection
+from quotaapi.resources.stores import extracts
 from storage import stack
 from storage.etcd.client import Client, tls_context
 from storage.etcd.compaction import Compaction
@@ -41,7 +40,7 @@ def build_storage(config: Config, endpoints: tuple[str, ...]) -> Storage:
         backend=store,
         commit=group_commit.commit,
         max_operations=group_commit.max_operations,
-        extracts={resource.plural: selection.extract(resource) for resource in RESOURCES},
+        extracts=extracts(),
         monotonic=time.monotonic,
         jitter=random.random,
         limits=stack.Limits(window_events=config.watch_cache_size),

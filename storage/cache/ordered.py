@@ -2,7 +2,8 @@
 
 Blocks of at most `block` keys, each with its values at the same places. An insertion bisects the
 blocks' lower bounds, then one block, and moves a few kilobytes. (One list of 25,000 keys
-costs 20 µs per insertion, mostly moving memory; blocks of 512 cost 2 µs: tests/bench.) A range is joined of slices.
+costs 20 µs per insertion, mostly moving memory; blocks of 512 cost 2 µs: tests/bench.) A range is
+joined of slices.
 """
 
 from bisect import bisect_left, bisect_right

@@ -36,18 +36,22 @@ PAGE_KEYS = 1_000
 """Keys per range request to etcd where the client set no smaller limit."""
 
 
+_LOOK_OBJECTS = 16
+"""Objects that a selector judges between two looks at the clock."""
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """How long reads wait, and how long they let others wait.
 
     `catch_up_seconds`: for the cache to come to etcd's revision. `future_seconds`: for a version
-    that etcd has not reached, and for the first load. `chunk_objects`: objects that a selector
-    judges before other tasks get a turn, about a millisecond's worth.
+    that etcd has not reached, and for the first load. `turn_seconds`: for how long a selector
+    judges objects before other tasks get a turn; a client's selector can be of any size.
     """
 
     catch_up_seconds: float = 0.1
     future_seconds: float = 3.0
-    chunk_objects: int = 2_000
+    turn_seconds: float = 0.002
 
 
 PATIENCE = Patience()
@@ -132,30 +136,29 @@ class CacheReader:
         return await self._list_etcd(prefix, options, at.start_after, revision)
 
     async def _list_cache(self, prefix: str, options: ListOptions, start_after: str) -> Page:
-        """All that is read of the cache is read at once; the selector then works on the copy."""
+        """All that is read of the cache is read at once, some 100 ns an object; the selector then
+        works on the copy."""
         version = self._cache.version
         entries = self._cache.entries(prefix, start_after)
         limit, predicate = options.limit, options.predicate
         total = len(entries)
         if limit and predicate is None:
             del entries[limit:]
-        records: list[Record] = []
-        chunk = self._patience.chunk_objects
-        for at in range(0, len(entries), chunk):
-            if at:
-                await asyncio.sleep(0)
-            part = entries[at : at + chunk]
-            if predicate is None:
-                records += [entry.record for entry in part]
-                continue
-            for index, entry in enumerate(part, at + 1):
-                if predicate(entry.facts):
-                    records.append(entry.record)
-                    if len(records) == limit:
-                        token = _token(prefix, version, records) if index < total else ""
-                        return Page(records, version, token)
-        if len(records) < total and predicate is None:
+        if predicate is None:
+            records = [entry.record for entry in entries]
+            if len(records) == total:
+                return Page(records, version)
             return Page(records, version, _token(prefix, version, records), total - len(records))
+        records = []
+        turn = _Turn(self._patience.turn_seconds)
+        for index, entry in enumerate(entries, 1):
+            if predicate(entry.facts):
+                records.append(entry.record)
+                if len(records) == limit:
+                    token = _token(prefix, version, records) if index < total else ""
+                    return Page(records, version, token)
+            if index % _LOOK_OBJECTS == 0 and turn.is_over():
+                await turn.give()
         return Page(records, version)
 
     async def _list_etcd(
@@ -164,6 +167,7 @@ class CacheReader:
         """Range requests at one revision (0: that of the first) until the limit or the end."""
         limit, predicate = options.limit, options.predicate
         records: list[Record] = []
+        turn = _Turn(self._patience.turn_seconds)
         while True:
             size = PAGE_KEYS
             if limit and predicate is None:
@@ -181,6 +185,8 @@ class CacheReader:
                         return Page(records, version, _token(prefix, version, records), remaining)
                     if len(records) == limit:
                         return Page(records, version)
+                if index % _LOOK_OBJECTS == 0 and turn.is_over():
+                    await turn.give()
             if not page.more or not page.records:
                 return Page(records, version)
             start_after = page.records[-1].key
@@ -245,6 +251,24 @@ class CacheReader:
     def _check_reached(resource_version: int | None, revision: int) -> None:
         if resource_version and revision < revision_of(resource_version):
             raise TooLargeResourceVersion(resource_version, list_version(revision))
+
+
+class _Turn:
+    """A task's time on the event loop, of its own choice."""
+
+    __slots__ = ("_clock", "_ends", "_seconds")
+
+    def __init__(self, seconds: float) -> None:
+        self._clock = asyncio.get_running_loop().time
+        self._seconds = seconds
+        self._ends = self._clock() + seconds
+
+    def is_over(self) -> bool:
+        return self._clock() >= self._ends
+
+    async def give(self) -> None:
+        await asyncio.sleep(0)
+        self._ends = self._clock() + self._seconds
 
 
 class Watch:

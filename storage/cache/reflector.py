@@ -51,9 +51,9 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """`page_keys`: keys per page of the initial list; `turn_events`: events applied before other
-    tasks get a turn, watchers among them, whose queues would overflow otherwise; `look_back_revisions`: how far in the past it
-    is taken. The rest are seconds. `settle_seconds`: without an event for so long, catching up is
+    """`page_keys`: keys per page of the initial list; `look_back_revisions`: how far in the past it
+    is taken. `turn_events`: events applied before other tasks get a turn, watchers among them, whose
+    queues would overflow otherwise. The rest are seconds. `settle_seconds`: without an event for so long, catching up is
     given up and the list is taken anew, of the present. (An etcd whose revision other tenants move
     delivers nothing at that revision; one that was written much needs long for its first answer.)"""
 

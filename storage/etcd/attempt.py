@@ -102,7 +102,7 @@ class Attempt:
             fence_revision=self._fence.revision,
             mark_compares=mark_compares,
         )
-        self._counters.sent(len(self._group.members), len(self._group.written))
+        self._counters.sent(len(self._group.written))
         return await self._store.client.call(
             "/kv/txn", body, timeout_seconds=self._patience.attempt_seconds
         )

@@ -12,6 +12,7 @@ import asyncio
 import io
 import ssl
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -236,7 +237,7 @@ class Stream:
     def __init__(self, response: aiohttp.ClientResponse, distrust: Callable[[], None]) -> None:
         self._response = response
         self._pieces: list[bytes] = []
-        self._lines: list[bytes] = []
+        self._lines: deque[bytes] = deque()
         self.distrust = distrust
         """Call it when the stream misbehaves: its endpoint is set aside."""
 
@@ -255,7 +256,7 @@ class Stream:
                 self.distrust()
                 raise Unavailable("etcd ended the stream")
             self._take(chunk)
-        message = wire.decode(self._lines.pop())
+        message = wire.decode(self._lines.popleft())
         if "error" in message:
             refused = message["error"]
             raise refusal(int(refused.get("http_code", 500)), wire.encode(refused))
@@ -272,7 +273,7 @@ class Stream:
             whole = b"".join((*self._pieces, line)) if self._pieces else line
             self._pieces.clear()
             if whole:
-                self._lines.insert(0, whole)
+                self._lines.append(whole)
         if rest:
             self._pieces.append(rest)
 

@@ -26,6 +26,7 @@ from typing import IO
 from apis.meta.transaction import TransactionError
 from storage.etcd import leftover, wire
 from storage.etcd.client import Client
+from storage.etcd.durability import weakness_of
 
 MAX_TXN_OPERATIONS = 1000
 
@@ -125,6 +126,8 @@ class EmbeddedEtcd:
             self._client_port, self._peer_port = _free_ports(2)
             await self._launch(binary)
             await self._wait_until_healthy()
+            if weakness := await weakness_of(binary):
+                _log.warning("%s", weakness)
         except BaseException:
             await self.stop()
             raise

@@ -3,11 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admission.metering.charges import Usage, UsageByType, charge, is_reduction, same_demand
+from admission.metering.charges import Usage, UsageByType, is_reduction, same_demand
 from admission.metering.limits import violations
 from admission.metering.ranges import parse_range
 from apis.meta.quantity import nanos_of
 from apis.meta.transaction import Object
+from tests.admission_examples import charge_by
 
 MACHINES = ("small", "large", "gpu")
 VOLUMES = ("gp2", "io1")
@@ -46,7 +47,7 @@ def a_shoot(workers: list[Object], *, nginx: bool = False) -> Object:
 
 
 def charged(workers: list[Object], profile: Object, *, nginx: bool = False) -> dict[str, int]:
-    found = charge(a_shoot(workers, nginx=nginx), profile).charge
+    found = charge_by(a_shoot(workers, nginx=nginx), profile).charge
     return {metric: nanos_of(text) for metric, text in found.items()}
 
 
@@ -105,8 +106,8 @@ def test_the_same_demand_is_charged_the_same(
 @given(profiles(), pools)
 def test_the_prices_that_are_kept_charge_the_same(profile: Object, workers: list[Object]) -> None:
     shoot = a_shoot(workers)
-    admitted = charge(shoot, profile)
-    assert charge(shoot, None, admitted.prices) == admitted
+    admitted = charge_by(shoot, profile)
+    assert charge_by(shoot, None, admitted.prices) == admitted
 
 
 @given(st.integers(1, 10**15), st.integers(0, 10**15), st.integers(10**9, 10**12))

@@ -15,7 +15,7 @@ from apis.garden.v1beta1.common import (
 from apis.garden.v1beta1.metrics import canonical_metric
 from apis.meta import fields
 from apis.meta.fields import FieldError
-from apis.meta.quantity import nanos_of
+from apis.meta.quantity import NANOS, nanos_of
 from apis.meta.resource import Column, Resource
 from apis.meta.schema import Schema
 from apis.meta.structure import ListOf, ListType, String, Struct
@@ -28,9 +28,6 @@ LIMITED = ("cpu", "gpu", "loadbalancer", "machines", "memory", "storage.<class>"
 canonical names alone."""
 
 _AMOUNTS = ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")
-
-_ONE = 10**9
-"""1, in nanos."""
 
 _LIMIT = Struct(
     doc="The limits of one type.",
@@ -104,10 +101,10 @@ def _ratio_errors(
     if ratio is None:
         return []
     at, text = f"{path}.maxLimitRequestRatio[{metric}]", texts["maxLimitRequestRatio"]
-    if ratio < _ONE:
+    if ratio < NANOS:
         return [fields.invalid(at, text, f"ratio {text} is less than 1")]
     least, most = values.get("min"), values.get("max")
-    if least and most is not None and most >= least and ratio * least > most * _ONE:
+    if least and most is not None and most >= least and ratio * least > most * NANOS:
         detail = f"ratio {text} is greater than max/min = {texts['max']}/{texts['min']}"
         return [fields.invalid(at, text, detail)]
     return []

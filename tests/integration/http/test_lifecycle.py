@@ -63,7 +63,7 @@ def test_the_start_tells_how_to_reach_it_and_what_is_not_checked(tmp_path) -> No
         assert config["clusters"][0]["cluster"]["server"] == server.url
 
 
-def test_a_port_in_use_is_an_error_without_a_trace(tmp_path) -> None:
+def test_a_port_in_use_is_an_error_that_names_it_without_a_trace(tmp_path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -75,4 +75,5 @@ def test_a_port_in_use_is_an_error_without_a_trace(tmp_path) -> None:
 
     assert ended.returncode == 1
     assert "cannot serve: " in ended.stderr
+    assert f"127.0.0.1:{port}" in ended.stderr
     assert "Traceback" not in ended.stderr

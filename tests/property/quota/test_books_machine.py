@@ -5,13 +5,13 @@ from collections import Counter, defaultdict
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from admission.metering.charges import charge
 from admission.quota.usage import Usage, add, decode
 from admission.quota.views import quota_references
 from apis.meta.errors import StatusError
 from apis.meta.keys import object_key
 from apis.meta.transaction import Object
 from tests import builders
+from tests.admission_examples import charge_by
 from tests.fakes.world import World
 
 NAMESPACES = ("garden-a", "garden-b")
@@ -156,7 +156,7 @@ class BooksMachine(RuleBasedStateMachine):
         return object_key("crosssecretbindings", shoot["metadata"]["namespace"], ref["name"])
 
     def cost(self, shoot: Object) -> Usage:
-        return decode(charge(shoot, self.profile).charge)
+        return decode(charge_by(shoot, self.profile).charge)
 
     def sums(self) -> tuple[dict[str, Usage], dict[tuple[str, str], Usage], dict[str, Usage]]:
         """By quota of secret scope, by (quota, namespace), by binding."""

@@ -19,23 +19,6 @@ def test_a_record_is_parsed_once_per_content() -> None:
     assert parsed == ["a"]
 
 
-def test_an_object_is_parsed_once_per_identity_without_a_key() -> None:
-    parsed: list[str] = []
-    cache = counting(parsed)
-    one, copy = a_quota("a"), a_quota("a")
-    for obj in (one, one, copy, copy):
-        cache.of_object(obj)
-    assert parsed == ["a", "a"]
-
-
-def test_an_object_is_parsed_once_per_key() -> None:
-    parsed: list[str] = []
-    cache = counting(parsed)
-    for key in ("1", "1", "2"):
-        cache.of_object(a_quota("a"), key)
-    assert parsed == ["a", "a"]
-
-
 def test_the_entry_that_was_not_used_for_longest_goes_first() -> None:
     parsed: list[str] = []
     cache = counting(parsed)

@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from admission.metering.charges import charge
 from apis.meta.transaction import Object
+from tests.admission_examples import charge_by
 from tests.shared_material import shared
 
 CHARGES = {
@@ -33,5 +33,5 @@ def manifest(name: str) -> Object:
 
 @pytest.mark.parametrize("provider", CHARGES)
 def test_an_example_shoot_is_charged_exactly(provider: str) -> None:
-    charged = charge(manifest(f"90-shoot-{provider}"), manifest(f"30-cloudprofile-{provider}"))
+    charged = charge_by(manifest(f"90-shoot-{provider}"), manifest(f"30-cloudprofile-{provider}"))
     assert charged.charge == {**CHARGES[provider], "loadbalancer": "1", "shoots": "1"}

@@ -12,14 +12,11 @@ from quotaapi.controllers.collector import Collector
 from quotaapi.registry.options import DeleteOptions, WriteOptions, Written
 from quotaapi.registry.rest import Rest
 from tests.builders import API_VERSION, a_binding, a_profile, a_quota
+from tests.fakes.leading import directly
 from tests.fakes.registry_rig import USER, a_query
 from tests.fakes.stored_registry import a_registry
 
 NAMESPACE = "garden-trial"
-
-
-async def directly(write: Coroutine[Any, Any, Written]) -> Written:
-    return await write
 
 
 class Garden:

@@ -1,12 +1,12 @@
 """Recounts: what they find, mend, leave alone."""
 
 from collections.abc import AsyncIterator, Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from apis.meta.errors import StatusError
-from apis.meta.transaction import Committed, Delete, Header, Put, encode_body
+from apis.meta.transaction import Delete, Header, Put, encode_body
 from quotaapi.controllers.resync import Resync
 from tests import builders
 from tests.fakes.leading import (
@@ -18,6 +18,8 @@ from tests.fakes.leading import (
     directly,
     leading,
 )
+
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -146,7 +148,7 @@ async def test_a_recount_from_an_old_list_never_overwrites_newer_charges(world: 
     await world.spoil(QUOTA, Header(charge=WRONG))
     interruptions = iter(range(3))
 
-    async def late(write: Coroutine[Any, Any, Committed | None]) -> Committed | None:
+    async def late(write: Coroutine[Any, Any, T]) -> T:
         number = next(interruptions, None)
         if number is not None:
             await world.one.put(builders.a_shoot(name=f"newer-{number}"))

@@ -80,6 +80,21 @@ def test_a_file_that_is_missing_or_spoilt_is_made_anew_with_what_depends_on_it(
     assert context.verify_mode is ssl.CERT_OPTIONAL
 
 
+def test_a_file_that_cannot_be_used_is_named(tmp_path) -> None:
+    made = ensure(tmp_path)
+    spoilt = tmp_path / "spoilt.crt"
+    spoilt.write_bytes(b"garbage")
+
+    for cert, authority, named in (
+        (tmp_path / "absent.crt", made.ca_cert, "absent.crt"),
+        (spoilt, made.ca_cert, "spoilt.crt"),
+        (made.server_cert, tmp_path / "absent-ca.crt", "absent-ca.crt"),
+        (made.server_cert, spoilt, "spoilt.crt"),
+    ):
+        with pytest.raises(OSError, match=named):
+            tls.server_context(cert, made.server_key, [authority])
+
+
 def test_the_kubeconfig_holds_all_that_kubectl_needs(tmp_path) -> None:
     path = tmp_path / "admin.kubeconfig"
 

@@ -1,12 +1,13 @@
 """The reflector: what it does about outages, compaction and a restored etcd."""
 
 import asyncio
+from collections.abc import AsyncGenerator, Sequence
 
 import pytest
 
 from apis.meta.transaction import Snapshot, Unavailable
 from storage.cache.reflector import Pace, State
-from storage.interface import Expired, ListOptions
+from storage.interface import Expired, ListOptions, RawEvent
 from storage.stack import Limits
 from tests.fakes.memory_backend import MemoryBackend
 from tests.storage_kit import (
@@ -159,12 +160,27 @@ async def test_a_read_older_than_the_cache_starts_the_check() -> None:
                 await watch.next(5)
 
 
+class CountedStreams(MemoryBackend):
+    """`opened` is set when a second stream of events is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.streams = 0
+        self.opened = asyncio.Event()
+
+    def events(self, after_revision: int) -> AsyncGenerator[tuple[int, Sequence[RawEvent]], None]:
+        self.streams += 1
+        if self.streams == 2:
+            self.opened.set()
+        return super().events(after_revision)
+
+
 async def test_a_silent_stream_is_replaced() -> None:
-    backend = MemoryBackend()
+    backend = CountedStreams()
     pace = Pace(silence_seconds=0.01, first_delay_seconds=0.001)
     async with running(backend, backend.commit, pace=pace) as stack:
-        async with stack.reader.watch(SHOOTS, 0, None) as watch:
-            await asyncio.sleep(0.03)
+        async with stack.reader.watch(SHOOTS, 0, None) as watch, asyncio.timeout(5):
+            await backend.opened.wait()
             await backend.commit(creating(KEY))
             assert versions(await watch.next(5)) == [2000]
         assert stack.reflector.loads == 1
