@@ -138,7 +138,9 @@ class Applier:
         new = kind.merge(untracked(live), config)
         if mine is not None and mine["apiVersion"] == self._resource.api_version:
             owned = [stated, *(entry["fieldsV1"] for entry in others)]
-            new = _pruned(kind, new, last=mine["fieldsV1"], stated=stated, owned=owned)
+            pruned = _pruned(kind, new, last=mine["fieldsV1"], stated=stated, owned=owned)
+            # An empty list or object is in no set, so that it may have gone with what it was in.
+            new = pruned if pruned is new else kind.merge(pruned, config)
         moved = not same(new, untracked(live))
         left = others
         if moved:

@@ -243,19 +243,23 @@ class Attempt:
         `outstanding`: it did not say so to the sending, whose fate is not known, but to the fence,
         which cannot be raised. Then what is not found now may still come.
         """
-        keys = [self._store.full_key(key) for key in self._group.guards]
         try:
-            answer = await self._store.client.ask("/kv/txn", wire.reads_request(keys, 0))
+            # One by one: an etcd that is over its quota may refuse every Txn, and answers a range.
+            found = [await self._range(key) for key in self._group.guards]
         except (TransactionError, StorageError) as error:
             self._leave_open(error)
             return
-        applied_at = self._carries_id([each["response_range"] for each in answer["responses"]])
+        applied_at = self._carries_id(found)
         if applied_at:
             self._succeed(applied_at)
         elif outstanding:
             self._leave_open(full)
         else:
             refuse(self._group.members, Unavailable, str(full))
+
+    async def _range(self, key: str) -> wire.Message:
+        request = wire.encode(wire.range_request(self._store.full_key(key)))
+        return await self._store.client.ask("/kv/range", request)
 
 
 def _mod_revision(found: wire.Message) -> int:

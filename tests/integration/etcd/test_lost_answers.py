@@ -14,7 +14,7 @@ from apis.meta.transaction import (
     Unavailable,
 )
 from tests.contract.stacks import EtcdStack, etcd_stack
-from tests.etcd_process import EtcdProcess
+from tests.etcd_process import BINARIES, EtcdProcess
 from tests.integration.etcd.helpers import body, create, history, until, update, writes
 from tests.tcp_proxy import tcp_proxy
 
@@ -430,31 +430,34 @@ async def test_a_paused_etcd_delays_a_write_and_applies_it_once(own_etcd: EtcdPr
         assert await writes(stack.store, start) == [committed.revision]
 
 
+@pytest.mark.parametrize("binary", BINARIES.values(), ids=BINARIES)
 async def test_a_full_database_refuses_the_write_and_says_so(
-    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path_factory: pytest.TempPathFactory, binary: str
 ) -> None:
     etcd = EtcdProcess(
-        tmp_path_factory.mktemp("full"), arguments=(f"--quota-backend-bytes={4 << 20}",)
+        tmp_path_factory.mktemp("full"),
+        binary=binary,
+        arguments=(f"--quota-backend-bytes={4 << 20}",),
     )
     try:
         etcd.start()
         async with etcd_stack(etcd.endpoint) as stack:
-            told: dict[str, Committed] = {}
+            stored: dict[str, Committed] = {}
             why = ""
             for number in range(40):
                 key = f"k{number:02}"
                 try:
-                    told[key] = await stack.commits.commit(create(key, value="v" * 500_000))
+                    stored[key] = await stack.commits.commit(create(key, value="v" * 500_000))
                 except Unavailable as error:
                     why = str(error)
                     break
             assert "database space exceeded" in why
             stored_keys = [record.key for record in (await stack.store.range("k")).records]
-            assert stored_keys == sorted(told)
-            last = told[stored_keys[-1]].revision
-            deleted = await stack.commits.commit(
-                Transaction({stored_keys[-1]: last}, [Delete(stored_keys[-1])])
-            )
-            assert deleted.deleted
+            assert stored_keys == sorted(stored)
+            last = stored[stored_keys[-1]].revision
+            removal = Transaction({stored_keys[-1]: last}, [Delete(stored_keys[-1])])
+            told = await asyncio.gather(stack.commits.commit(removal), return_exceptions=True)
+            # An etcd whose file has outgrown the quota refuses every Txn, one that frees space too.
+            assert isinstance(told[0], Committed) or "database space exceeded" in str(told[0])
     finally:
         etcd.stop()

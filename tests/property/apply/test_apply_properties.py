@@ -107,6 +107,18 @@ def test_applying_twice_is_applying_once(live: Object, config: Object, manager: 
     assert again.obj is once
 
 
+def test_an_empty_list_stays_that_is_stated_in_an_object_which_was_pruned() -> None:
+    meta = {"apiVersion": "garden.sapcloud.io/v1beta1", "kind": "Shoot", "metadata": {"name": "s"}}
+    live = apply(None, meta | {"spec": {"cloud": {"aws": {"more": []}}}}, "alice")
+    config = meta | {"spec": {"cloud": {"seed": "a", "aws": {"workers": []}}}}
+
+    once = apply(live, config, "alice")
+
+    assert once["spec"]["cloud"]["aws"] == {"workers": []}
+    again = APPLIER.apply(once, config, Apply(manager="alice", now="2025-01-01T00:00:00Z"))
+    assert again.obj is once
+
+
 @some
 @given(histories(), shoots(), MANAGERS)
 def test_what_is_applied_by_force_is_there(live: Object, config: Object, manager: str) -> None:
