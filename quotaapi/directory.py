@@ -1,10 +1,12 @@
 """Who refers to whom, from the watch cache's indexes: `admission.quota.ledger.Directory`."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from apis.garden.v1beta1.bindings import BINDING_PLURALS
 from apis.meta.keys import parse_object_key
-from storage.interface import Reader
+from apis.meta.transaction import Unavailable
+from storage.interface import Reader, StorageError
 
 
 class CacheDirectory:
@@ -24,6 +26,11 @@ class CacheDirectory:
     def usages_of(self, namespace: str, name: str) -> Sequence[str]:
         records = self._reader.by_index("quotausages", "quota", f"{namespace}/{name}")
         return [record.key for record in records]
+
+    async def catch_up(self) -> None:
+        # The names are a help, and the decision does without: who is away is told elsewhere.
+        with suppress(StorageError, Unavailable):
+            await self._reader.current_version()
 
     def _names(self, plural: str, index: str, value: str) -> list[str]:
         keys = (record.key for record in self._reader.by_index(plural, index, value))

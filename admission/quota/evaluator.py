@@ -51,7 +51,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from admission.interface import Intent, Mandate
-from admission.quota.bindings import BindingChange
+from admission.quota.bindings import BindingChange, is_terminating
 from admission.quota.books import Books
 from admission.quota.change import Change
 from admission.quota.insistence import holding, objects_of
@@ -147,6 +147,10 @@ class Evaluator:
 
     async def admit(self, intent: Intent) -> Committed | None:
         """See `Gate.admit`."""
+        ends = intent.obj is None or is_terminating(intent.obj)
+        if ends and intent.attributes.resource.plural != "shoots":
+            # A refusal is to name the users, the latest too.
+            await self._around.directory.catch_up()
         seen = Snapshot(intent.key, intent.old)
         waiter = self._waiter(self._change_of(intent), seen=seen, mandate=intent.mandate)
         waiter.dry_run = intent.attributes.dry_run

@@ -25,6 +25,10 @@ class Directory(Protocol):
         """Keys of the QuotaUsages of a quota."""
         ...
 
+    async def catch_up(self) -> None:
+        """Wait, for a moment at most, until what was written before this call is known here."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:

@@ -52,6 +52,9 @@ class World:
             and record.object()["spec"]["quotaRef"] == {"namespace": namespace, "name": name}
         ]
 
+    async def catch_up(self) -> None:
+        return
+
     # -- writes -----------------------------------------------------------------------------
 
     def key_of(self, obj: Object) -> str:
