@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from storage.etcd.embedded import MAX_TXN_OPERATIONS
+
 
 class ConfigError(ValueError):
     """Flags that contradict each other, or would open the server to those who must not reach it."""
@@ -63,9 +65,6 @@ class Config:
         """A kube-apiserver says who asks and what they may; otherwise the server stands alone."""
         return self.kubeconfig is not None or self.in_cluster
 
-
-EMBEDDED_MAX_TXN_OPS = 1000
-"""What the embedded etcd is started with; other etcds take 128 unless they are told otherwise."""
 
 _VERBOSE = 4
 """kube's `--v`: from here on debug messages are shown."""
@@ -188,7 +187,7 @@ def serve_config(namespace: argparse.Namespace, *, in_pod: bool = False) -> Conf
         given["log_level"] = "DEBUG"
     config = Config(**given)
     if config.embedded_etcd and "etcd_max_txn_ops" not in given:
-        config = Config(**given, etcd_max_txn_ops=EMBEDDED_MAX_TXN_OPS)
+        config = Config(**given, etcd_max_txn_ops=MAX_TXN_OPERATIONS)
     _check(config)
     return config
 

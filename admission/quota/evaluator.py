@@ -312,7 +312,7 @@ class Evaluator:
             return None
         for waiter in waiters:
             self._room.leave(waiter)
-        return Batch(waiters, claim, exclusive | shared)
+        return Batch(waiters, claim, exclusive | shared, exclusive)
 
     # -- a batch ---------------------------------------------------------------------------
 

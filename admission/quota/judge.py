@@ -43,11 +43,15 @@ class Statistics:
 
 @dataclass(slots=True)
 class Batch:
-    """`keys` are what `claim` holds; `again` are waiters that have to be planned and queued again."""
+    """`keys` are what `claim` holds, `exclusive` those of them that may be written.
+
+    `again` are waiters that have to be planned and queued again.
+    """
 
     waiters: list[Waiter]
     claim: Claim
     keys: frozenset[str]
+    exclusive: frozenset[str]
     again: list[Waiter] = field(default_factory=list)
 
 
@@ -152,7 +156,9 @@ class Judge:
         stay = []
         for waiter in batch.waiters:
             needs = waiter.change.needs(snapshots)
-            if not needs.missing and needs.keys <= batch.keys:
+            # A quota made anew with the other scope is written where it was only guarded.
+            held = needs.exclusive <= batch.exclusive and needs.shared <= batch.keys
+            if held and not needs.missing:
                 stay.append(waiter)
                 continue
             batch.again.append(waiter)

@@ -8,7 +8,6 @@ import pytest
 from quotaapi import __version__
 from quotaapi.__main__ import main
 from quotaapi.config import (
-    EMBEDDED_MAX_TXN_OPS,
     Config,
     ConfigError,
     add_serve_flags,
@@ -16,10 +15,11 @@ from quotaapi.config import (
     parse_duration,
     serve_config,
 )
+from storage.etcd.embedded import MAX_TXN_OPERATIONS
 
 
 def test_without_flags_it_is_a_stand_alone_server_on_loopback() -> None:
-    assert parse([]) == Config(etcd_max_txn_ops=EMBEDDED_MAX_TXN_OPS)
+    assert parse([]) == Config(etcd_max_txn_ops=MAX_TXN_OPERATIONS)
 
 
 def test_flags_are_those_of_kube_apiserver() -> None:

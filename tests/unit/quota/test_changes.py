@@ -56,6 +56,21 @@ def test_a_shoot_is_charged_on_every_ledger_of_its_route(world: World) -> None:
     )
 
 
+def test_a_create_touches_as_many_keys_with_many_shoots_on_the_quota_as_with_few() -> None:
+    def keys_touched(shoots: int) -> int:
+        world = World()
+        world.put(builders.a_profile())
+        world.put(builders.a_quota(name="secret", metrics={"cpu": "1000000000"}))
+        world.put(builders.a_binding(quotas=["secret"]))
+        for number in range(shoots):
+            world.put(a_shoot(f"shoot-{number}"))
+        world.put(a_shoot("last", machines=10**7))
+        last = world.revision
+        return sum(record.mod_revision == last for record in world.records.values())
+
+    assert keys_touched(1) == keys_touched(300) == 4
+
+
 def test_every_quota_that_refuses_is_named(world: World) -> None:
     with pytest.raises(StatusError) as refused:
         world.put(a_shoot(machines=11))
