@@ -112,7 +112,7 @@ byte ledger_seen[NR * NB];
 byte quota_seen[NR * NB];
 byte binding_seen[NR * NB];
 byte balance[NR * NB];   /* the ledger's new value */
-byte compared[NR * NB];  /* at which revision a compare failed */
+byte compared[NR * NB];  /* at which revision it was applied, or the guards were read after a failed compare */
 byte attempts[NR * NB];
 
 /* The properties. spin names the one that is violated; CHECK selects one, by its number. */
@@ -539,7 +539,14 @@ proctype Batch(byte r; byte b) {
 	:: atomic { stage[r * NB + b] == SENT -> fail_all(r, b, SUCCESS) }
 #endif
 	:: atomic { stage[r * NB + b] == APPLIED -> settle(r, b) }
-	:: atomic { stage[r * NB + b] == CONFLICT -> learn_conflict(r, b); hand_back(r, b) }
+	:: atomic { stage[r * NB + b] == CONFLICT ->
+		/* The guards are read after the compare: at once, or late. */
+		if
+		:: true
+		:: compared[r * NB + b] = rev
+		fi;
+		learn_conflict(r, b);
+		hand_back(r, b) }
 #if LOST
 	/* 503: never applied. 504: applied, or not; if not, perhaps later. */
 	:: atomic { stage[r * NB + b] >= SENT && stage[r * NB + b] <= CONFLICT ->

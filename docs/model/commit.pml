@@ -58,11 +58,10 @@ byte net_fence[SENDINGS];
 byte sent;
 byte waiting_for;    /* 1 + sending */
 
-/* the answer that the sender got */
+/* the answer that the sender got, and what it read after a failed compare */
 byte got;            /* 0 none, 1 compares failed, 2 succeeded */
 byte got_mod[2];
 bit got_mine[2];
-byte got_fence;
 
 byte edits = EDITS;
 byte strays = STRAYS;
@@ -118,7 +117,7 @@ inline apply(group, id) {
 
 /* What no later step looks at is cleared, so that states are equal that do not differ. */
 inline forget_answer() {
-	got = 0; got_fence = 0;
+	got = 0;
 	got_mod[0] = 0; got_mod[1] = 0; got_mine[0] = 0; got_mine[1] = 0
 }
 
@@ -165,16 +164,7 @@ arrived:
 		fi;
 		if
 		:: waiting_for == s + 1 ->
-			got = 1 + holds;
-			if
-			:: !holds ->
-				got_fence = fence;
-				for (m : 0 .. 1) {
-					got_mod[m] = key_mod[m];
-					got_mine[m] = key_mod[m] && key_id[m] == net_id[s]
-				}
-			:: else
-			fi
+			got = 1 + holds
 		:: else
 		fi;
 		net_id[s] = 0; net_group[s] = 0; net_fence[s] = 0; s = 0 }
@@ -272,11 +262,16 @@ send:
 
 judge:
 	atomic {
+		/* attempt.py `_judge`: after a failed compare the guards are read, later than the compare */
 		seen = rev;
 		if
 		:: got == 2 -> tell(group, SUCCESS); goto next
-		:: else -> fence_seen = got_fence
+		:: else -> fence_seen = fence
 		fi;
+		for (m : 0 .. 1) {
+			got_mod[m] = key_mod[m];
+			got_mine[m] = key_mod[m] && key_id[m] == id
+		};
 #ifndef BLIND_RETRY
 		if
 		:: uncertain && ((group & 1 && got_mine[0]) || (group & 2 && got_mine[1])) ->

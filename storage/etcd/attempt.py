@@ -72,7 +72,7 @@ class Attempt:
         Raises TooLarge where etcd refuses the request as such; no member has an outcome then.
         """
         try:
-            return self._judge(await self._send())
+            return await self._judge(await self._send())
         except TooLarge:
             raise
         except Unanswered as lost:
@@ -107,13 +107,15 @@ class Attempt:
             "/kv/txn", body, timeout_seconds=self._patience.attempt_seconds
         )
 
-    def _judge(self, answer: wire.Message) -> Sequence[Waiting]:
+    async def _judge(self, answer: wire.Message) -> Sequence[Waiting]:
         """What etcd's answer means for each member. Raises Unavailable and StorageError."""
         revision = self._store.note(answer)
         if answer.get("succeeded"):
             self._succeed(revision)
             return ()
-        fence, *ranges = [response["response_range"] for response in answer["responses"]]
+        self._counters.failed_compares += 1
+        keys = (self._fence.key, *self._group.guards)
+        revision, (fence, *ranges) = await self._store.ranges(keys)
         self._fence.revision = _mod_revision(fence)
         if self._is_other_history(revision, ranges):
             self._store.on_doubt()
@@ -121,8 +123,8 @@ class Attempt:
         return self._route(ranges, revision)
 
     def _is_other_history(self, newest: int, ranges: Sequence[wire.Message]) -> bool:
-        """Whether what a failed compare returned cannot follow what was known: a revision that
-        went backwards, or a value that another transaction stored at the same one."""
+        """Whether what was found after a failed compare cannot follow what was known: a revision
+        that went backwards, or a value that another transaction stored at the same one."""
         for (key, revision), found in zip(self._group.guards.items(), ranges, strict=True):
             modified = _mod_revision(found)
             if revision > newest or 0 < modified < revision:
@@ -137,13 +139,14 @@ class Attempt:
         self._counters.committed += len(self._group.members)
         for member, committed in self._group.committed(revision):
             for key, record in committed.records.items():
-                self._store.marks.note(key, revision, records.mark(record.position, self._id))
+                mark = records.mark_of(records.mark(record.position, self._id))
+                self._store.marks.note(key, revision, mark)
+                self._store.own.keep(record, mark)
             if not member.outcome.done():
                 member.outcome.set_result(committed)
 
     def _route(self, ranges: Sequence[wire.Message], revision: int) -> Sequence[Waiting]:
-        """A guard moved, as seen at `revision`: whose? The others go again."""
-        self._counters.failed_compares += 1
+        """A guard had moved: whose, as seen at `revision`? The others go again."""
         moved: dict[str, Snapshot] = {}
         for (key, guarded), found in zip(self._group.guards.items(), ranges, strict=True):
             if _mod_revision(found) != guarded:

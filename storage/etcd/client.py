@@ -3,13 +3,12 @@
 etcd3-py knows one endpoint, detects the server's version with a blocking request in its
 constructor, breaks there when etcd is away, and takes a CA only together with a client
 certificate. So each endpoint gets a client of its own, told that it speaks to etcd 3.4 or newer
-(whose gateway is under /v3), and all share one aiohttp session which has the TLS settings.
-Requests are made with `AioClient.call_rpc(method, data=bytes, raw=True)`: its modelled calls
-validate and convert every field and cost several times the request.
+(whose gateway is under /v3), and all share two sessions which have the TLS settings: `connections`
+for calls, aiohttp's for streams. Requests are made with `AioClient.call_rpc(method, data=bytes,
+raw=True)`: its modelled calls validate and convert every field and cost several times the request.
 """
 
 import asyncio
-import io
 import ssl
 import time
 from collections import deque
@@ -17,7 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -25,18 +24,16 @@ from etcd3 import AioClient, BaseClient
 
 from apis.meta.transaction import TransactionError, Unavailable
 from storage.etcd import wire
+from storage.etcd.connections import Answer, Connections, NotConnected
 from storage.etcd.refusals import Disconnected, Unanswered, Unreachable, refusal
 
 _T = TypeVar("_T")
-
-_LARGE_BODY_BYTES = 1 << 20
-"""aiohttp warns about longer bytes; a file object is sent in pieces."""
 
 
 class _Gateway(AioClient):  # type: ignore[misc]  # etcd3-py is untyped
     """etcd3-py's client on a session that it is given; its constructor asks for nothing."""
 
-    def __init__(self, url: str, session: aiohttp.ClientSession) -> None:
+    def __init__(self, url: str, session: aiohttp.ClientSession | Connections) -> None:
         parts = urlsplit(url)
         host = parts.hostname or "127.0.0.1"
         # Past AioClient's own constructor, which opens a session that only a coroutine can close.
@@ -48,6 +45,7 @@ class _Gateway(AioClient):  # type: ignore[misc]  # etcd3-py is untyped
         )
         self.ssl_context = None
         self.session = session
+        self._urls: dict[str, str] = {}
 
     def _retrieve_version(self) -> None:
         """Nothing is asked: every etcd that is supported speaks the same protocol."""
@@ -58,11 +56,19 @@ class _Gateway(AioClient):  # type: ignore[misc]  # etcd3-py is untyped
     def _get_prefix(self) -> None:
         self.api_prefix = "/v3"
 
+    def _url(self, method: str, prefix: bool = True) -> str:
+        """Put together once for each of a few methods."""
+        url = self._urls.get(method)
+        if url is None:
+            url = self._urls[method] = super()._url(method, prefix)
+        return url
+
 
 @dataclass(slots=True, eq=False)
 class _Endpoint:
     url: str
-    gateway: _Gateway
+    calls: _Gateway
+    streams: _Gateway
     aside_until: float = 0.0
 
 
@@ -105,18 +111,21 @@ class Client:
         self._clock = clock
         self._calls = 0
         self._failures = 0
+        self._connections = Connections(tls=tls, connect_seconds=connect_seconds, clock=clock)
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                ssl=tls if tls is not None else True, limit=64, keepalive_timeout=60
-            ),
+            connector=aiohttp.TCPConnector(ssl=tls if tls is not None else True, limit=64),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
         )
         urls = [_normal_url(url, tls is not None) for url in endpoints]
-        self._endpoints = [_Endpoint(url, _Gateway(url, self._session)) for url in urls]
+        self._endpoints = [
+            _Endpoint(url, _Gateway(url, self._connections), _Gateway(url, self._session))
+            for url in urls
+        ]
 
     async def close(self) -> None:
         """End all connections."""
+        await self._connections.close()
         await self._session.close()
 
     def statistics(self) -> ClientStatistics:
@@ -188,21 +197,17 @@ class Client:
     ) -> wire.Message:
         """One request to one endpoint. Raises Unreachable and Unanswered besides refusals."""
         self._calls += 1
-        timeout = aiohttp.ClientTimeout(
-            total=timeout_seconds or self._timeout_seconds, sock_connect=self._connect_seconds
-        )
         try:
-            async with endpoint.gateway.call_rpc(
-                method, data=_payload(body), raw=True, timeout=timeout
-            ) as response:
-                data = await response.read()
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            answer: Answer = await endpoint.calls.call_rpc(
+                method, data=body, raw=True, timeout=timeout_seconds or self._timeout_seconds
+            )
+        except (OSError, TimeoutError) as error:
             self._set_aside(endpoint)
             raise _failure(endpoint.url, error) from error
-        if response.status == 200:
-            answer: wire.Message = wire.decode(data)
-            return answer
-        refused = refusal(response.status, data)
+        if answer.status == 200:
+            message: wire.Message = wire.decode(answer.body)
+            return message
+        refused = refusal(answer.status, answer.body)
         if isinstance(refused, Unanswered):
             self._set_aside(endpoint)
         raise refused
@@ -213,8 +218,8 @@ class Client:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._connect_seconds)
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                response: aiohttp.ClientResponse = await endpoint.gateway.call_rpc(
-                    method, data=_payload(body), raw=True, timeout=timeout
+                response: aiohttp.ClientResponse = await endpoint.streams.call_rpc(
+                    method, data=body, raw=True, timeout=timeout
                 )
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             self._set_aside(endpoint)
@@ -281,7 +286,9 @@ class Stream:
 def _failure(url: str, error: Exception) -> TransactionError:
     """What a failed exchange means: only where no connection came about, surely nothing was done."""
     words = f"etcd at {url}: {_words(error)}"
-    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+    if isinstance(
+        error, NotConnected | aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError
+    ):
         return Unreachable(words)
     if isinstance(error, aiohttp.ServerDisconnectedError | ConnectionError):
         return Disconnected(words)
@@ -290,10 +297,6 @@ def _failure(url: str, error: Exception) -> TransactionError:
 
 def _words(error: Exception) -> str:
     return str(error) or type(error).__name__
-
-
-def _payload(body: bytes) -> Any:
-    return body if len(body) < _LARGE_BODY_BYTES else io.BytesIO(body)
 
 
 def _normal_url(url: str, has_tls: bool) -> str:

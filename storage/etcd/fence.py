@@ -11,11 +11,12 @@ from storage.etcd.store import EtcdStore
 
 
 class Fence:
-    """`name` is the key in base64, `revision` where it is to be found, 0 for absent."""
+    """`name` is `key` in base64, `revision` where it is to be found, 0 for absent."""
 
     def __init__(self, store: EtcdStore, process: str) -> None:
         self._store = store
-        self.name = wire.b64(store.full_key(f"{INTERNAL}fences/{process}"))
+        self.key = f"{INTERNAL}fences/{process}"
+        self.name = wire.b64(store.full_key(self.key))
         self.revision = 0
 
     async def shut(self, timeout_seconds: float) -> int:

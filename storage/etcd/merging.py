@@ -24,7 +24,7 @@ OWN_COMPARES = 3
 """A group's own compares: of the fence, and two of one guard's value (`history`)."""
 _COMPARE_BYTES = 40
 _WRITE_BYTES = 24
-"""What etcd's encoding adds to a guard (a compare and a read) and to a write, rounded up."""
+"""What etcd's encoding adds to a guard and to a write, rounded up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,6 @@ class Waiting:
     arrived: float
     written: frozenset[str]
     compares: Mapping[str, bytes]
-    reads: Mapping[str, bytes]
     writes: Sequence[tuple[bytes, bytes | None]]
     """What precedes a put's mark and what follows it; a whole delete and None."""
     size: int
@@ -80,7 +79,7 @@ def prepare(
     if not written <= guards.keys():
         raise ValueError(f"written, but not guarded: {sorted(written - guards.keys())}")
     names = {key: wire.b64(prefix + key.encode()) for key in guards}
-    size = sum(len(name) * 3 // 2 + _COMPARE_BYTES for name in names.values())
+    size = sum(len(name) + _COMPARE_BYTES for name in names.values())
     writes: list[tuple[bytes, bytes | None]] = []
     for write in transaction.writes:
         name = names[write.key]
@@ -99,7 +98,6 @@ def prepare(
         arrived=arrived,
         written=written,
         compares={key: compare(names[key], revision) for key, revision in guards.items()},
-        reads={key: b'{"request_range":{"key":"%b"}}' % name for key, name in names.items()},
         writes=writes,
         size=size,
     )
@@ -132,7 +130,6 @@ class Group:
     guards: dict[str, int] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
     compares: dict[str, bytes] = field(default_factory=dict)
-    reads: dict[str, bytes] = field(default_factory=dict)
     size: int = 0
 
     @property
@@ -162,7 +159,6 @@ class Group:
         self.guards.update(waiting.transaction.guards)
         self.written.update(waiting.written)
         self.compares.update(waiting.compares)
-        self.reads.update(waiting.reads)
         self.size += waiting.size
 
     def request(
@@ -173,7 +169,7 @@ class Group:
         fence_revision: int,
         mark_compares: Sequence[bytes] = (),
     ) -> bytes:
-        """The Txn's JSON. The fence is compared and read first, then the guards in `guards`' order.
+        """The Txn's JSON. The fence is compared first, then the guards in `guards`' order.
         `mark_compares`: from `compare_mark`, for the guard that says whose history this is."""
         operations: list[bytes] = []
         for member in self.members:
@@ -191,8 +187,6 @@ class Group:
                 ),
                 b'],"success":[',
                 b",".join(operations),
-                b'],"failure":[{"request_range":{"key":"%b"}},' % fence_name,
-                b",".join(self.reads.values()),
                 b"]}",
             )
         )

@@ -15,6 +15,7 @@ from storage.interface import Expired
 from tests.contract.stacks import etcd_stack
 from tests.etcd_process import BINARIES, EtcdProcess
 from tests.harness.ports import free_port
+from tests.integration.etcd.certificates import make_certificates
 from tests.integration.etcd.helpers import create
 from tests.tcp_proxy import tcp_proxy
 
@@ -204,27 +205,3 @@ class TlsEtcd(EtcdProcess):
             arguments += ["--client-cert-auth", f"--trusted-ca-file={certificates / 'ca.crt'}"]
         binary = next(iter(BINARIES.values()))
         super().__init__(directory, binary=binary, arguments=tuple(arguments))
-
-
-def make_certificates(directory: Path) -> None:
-    """A CA, a server certificate for 127.0.0.1 and a client certificate."""
-    import subprocess
-
-    directory.mkdir()
-    (directory / "ext").write_text(
-        "subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n"
-    )
-
-    def openssl(*arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], cwd=directory, check=True, capture_output=True)
-
-    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-    openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=ca")
-    for name in ("server", "client"):
-        openssl(
-            "req", *key, "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}"
-        )
-        openssl(
-            *("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.crt", "-CAkey", "ca.key"),
-            *("-CAcreateserial", "-out", f"{name}.crt", "-extfile", "ext"),
-        )

@@ -1,0 +1,32 @@
+"""What this process itself has just stored, found again when etcd's watch delivers it. No I/O.
+
+The value that comes back is the one that was sent, if it came at the same revision and carries the
+same transaction's id and position: then it need not be decoded again, and its bytes are kept once.
+"""
+
+from apis.meta.transaction import Record
+
+_BOUND = 4096
+"""Some four full transactions: the watch is rarely further behind, and then values are decoded."""
+
+
+class OwnRecords:
+    """By key; each is taken once, and the oldest go first."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, tuple[bytes, Record]] = {}
+
+    def keep(self, record: Record, mark: bytes) -> None:
+        """`mark`: as `records.mark_of` has it of the stored value."""
+        kept = self._records
+        kept.pop(record.key, None)
+        kept[record.key] = (mark, record)
+        if len(kept) > _BOUND:
+            del kept[next(iter(kept))]
+
+    def take(self, key: str, revision: int, mark: bytes) -> Record | None:
+        found = self._records.get(key)
+        if found is None or found[1].mod_revision > revision:
+            return None
+        del self._records[key]
+        return found[1] if found[1].mod_revision == revision and found[0] == mark else None

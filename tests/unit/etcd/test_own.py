@@ -1,0 +1,54 @@
+"""What this process stored is recognised when the watch delivers it, and nothing else is."""
+
+from apis.meta.transaction import Record
+from storage.etcd import own, records
+from storage.etcd.own import OwnRecords
+
+MARK = records.mark_of(records.mark(3, b"0123456789abcdef"))
+OTHER = records.mark_of(records.mark(3, b"fedcba9876543210"))
+
+
+def record(key: str = "key", revision: int = 7) -> Record:
+    return Record(key, revision, 3, b"{}")
+
+
+def kept(*stored: Record) -> OwnRecords:
+    found = OwnRecords()
+    for each in stored:
+        found.keep(each, MARK)
+    return found
+
+
+def test_what_comes_back_as_it_was_stored_is_the_same_record_once() -> None:
+    stored = record()
+    mine = kept(stored)
+
+    assert mine.take("key", 7, MARK) is stored
+    assert mine.take("key", 7, MARK) is None
+
+
+def test_the_value_of_another_history_at_the_same_revision_is_not_taken_for_ones_own() -> None:
+    assert kept(record()).take("key", 7, OTHER) is None
+
+
+def test_an_earlier_value_does_not_use_up_what_is_still_to_come() -> None:
+    stored = record()
+    mine = kept(stored)
+
+    assert mine.take("key", 6, OTHER) is None
+    assert mine.take("key", 7, MARK) is stored
+
+
+def test_a_later_value_means_that_ones_own_was_missed() -> None:
+    mine = kept(record())
+
+    assert mine.take("key", 8, OTHER) is None
+    assert mine.take("key", 7, MARK) is None
+
+
+def test_the_oldest_are_forgotten_where_nothing_comes_back() -> None:
+    stored = [record(f"key-{n}") for n in range(own._BOUND + 1)]
+    mine = kept(*stored)
+
+    assert mine.take("key-0", 7, MARK) is None
+    assert mine.take("key-1", 7, MARK) is stored[1]
