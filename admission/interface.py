@@ -1,10 +1,10 @@
 """What admission is to those who call it: plugins for one operation, and the last gate before storage."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from apis.meta.request import Attributes
 from apis.meta.transaction import Committed, Object, Record
+from apis.meta.values import valueclass
 
 
 class MutatingPlugin(Protocol):
@@ -27,7 +27,7 @@ class ValidatingPlugin(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Mandate:
     """What the server's own work rests on besides its decision: the key that says who leads.
 
@@ -39,7 +39,7 @@ class Mandate:
     mod_revision: int
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Intent:
     """A write that asks for admission, its object's key claimed by the caller.
 

@@ -8,7 +8,7 @@ from admission.plugins.lookups import SHOOTS
 from admission.quota.views import quota_references
 from apis.garden.v1beta1.register import BY_KIND, CLOUD_PROFILE, QUOTA, SHOOT_LIMIT_RANGE
 from apis.meta.keys import object_key, resource_prefix
-from apis.meta.transaction import Committed, Record, Transactor
+from apis.meta.transaction import Committed, Object, Record, Transactor
 from storage.interface import ListOptions, Reader
 
 
@@ -25,7 +25,7 @@ class NewestRecords:
     def __init__(self, reader: Reader, transactor: Transactor) -> None:
         self._reader = reader
         self._transactor = transactor
-        self._references = Parsed(quota_references)
+        self._quota_keys = Parsed(_quota_keys)
         self._ranges_written = 0
 
     def learn_ranges(self, committed: Committed) -> None:
@@ -43,6 +43,9 @@ class NewestRecords:
 
     async def limit_ranges(self, namespace: str) -> Sequence[Record]:
         prefix = resource_prefix(SHOOT_LIMIT_RANGE.plural, namespace)
+        cached = self._reader.cached(prefix, not_older_than=self._ranges_written)
+        if cached is not None:
+            return cached
         version = self._ranges_written if self._reader.synced else None
         page = await self._reader.list(prefix, ListOptions(resource_version=version))
         return page.records
@@ -54,16 +57,19 @@ class NewestRecords:
         binding = await self._newest(object_key(resource.plural, namespace, name))
         if binding is None:
             return ()
-        keys = [object_key(QUOTA.plural, *quota) for quota in self._references.of_record(binding)]
-        records = await self._newest_of(keys) if keys else []
+        keys = self._quota_keys.of_record(binding)
+        records = [await self._newest(key) for key in keys]
         return [record for record in records if record is not None]
 
     async def _newest(self, key: str) -> Record | None:
-        return (await self._newest_of((key,)))[0]
+        known = self._transactor.known(key)
+        if known is not None and known.record is not None:
+            return known.record
+        found = (await self._transactor.newest((key,)))[key]
+        if found.record is None and not await self._transactor.confirm({key: 0}):
+            found = (await self._transactor.newest((key,)))[key]
+        return found.record
 
-    async def _newest_of(self, keys: Sequence[str]) -> list[Record | None]:
-        found = await self._transactor.newest(keys)
-        absent = {key: 0 for key in keys if found[key].record is None}
-        if absent and not await self._transactor.confirm(absent):
-            found = await self._transactor.newest(keys)
-        return [found[key].record for key in keys]
+
+def _quota_keys(binding: Object) -> Sequence[str]:
+    return [object_key(QUOTA.plural, *quota) for quota in quota_references(binding)]

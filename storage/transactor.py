@@ -54,6 +54,11 @@ class Transactor(Claims):
     def max_operations(self) -> int:
         return self._max_operations
 
+    def known(self, key: str) -> Snapshot | None:
+        if not self._synced():
+            return None
+        return self._lookaside.later_than_cache(key) or Snapshot(key, self._cached(key))
+
     async def newest(self, keys: Collection[str]) -> dict[str, Snapshot]:
         if not self._synced():
             return await self._newest_without_cache(keys)

@@ -4,7 +4,6 @@ These functions are what quota admission builds on; they expect valid objects.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from admission.metering.demand import (
@@ -17,6 +16,7 @@ from admission.metering.evaluators import add_machines, add_shoot, quantity_text
 from admission.metering.prices import ProfilePrices, of_record
 from admission.metering.pricing import Pricing, Unpriceable
 from apis.meta.transaction import Object, Record
+from apis.meta.values import valueclass
 
 __all__ = [
     "Charged", "Unpriceable", "Usage", "UsageByType", "charge", "forbidden_machine_types",
@@ -24,7 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Charged:
     """`charge`: canonical metric -> canonical quantity; zero ones are left out.
 
@@ -35,7 +35,7 @@ class Charged:
     prices: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Usage:
     """Metric -> nanos: `requests` at autoScalerMin machines, `limits` at autoScalerMax."""
 
@@ -43,7 +43,7 @@ class Usage:
     limits: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class UsageByType:
     """`workers` and `machines` (a single one of each worker) are in the order of the workers."""
 

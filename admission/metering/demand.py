@@ -5,7 +5,6 @@ autoScalerMin, labels, annotations and order are no matter of quota.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from admission.metering.prices import nanos
@@ -13,9 +12,10 @@ from apis.garden.v1beta1.shoot import OWN_VOLUMES
 from apis.garden.v1beta1.workers import PROVIDERS
 from apis.meta.fields import FieldError, not_supported
 from apis.meta.transaction import Object
+from apis.meta.values import valueclass
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Pool:
     """One worker pool. `path` is its field path; absent texts are empty.
 
@@ -31,7 +31,7 @@ class Pool:
     maximum: int
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Demand:
     """Everything of a shoot that a charge depends on. `provider` is "" where none is named."""
 

@@ -4,17 +4,17 @@ Amounts are integers in nanos (value * 10**9), so nothing is ever rounded.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 
 from admission.metering.demand import Demand
 from apis.garden.v1beta1.metrics import METRICS, format_of
 from apis.meta.quantity import NANOS, Format, text_of
+from apis.meta.values import valueclass
 
 _CLASS = "<class>"
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Machine:
     """One machine of a pool with its volume, amounts in nanos."""
 
@@ -25,7 +25,7 @@ class Machine:
     volume_size: int
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Evaluator:
     """What one metric amounts to, in nanos.
 

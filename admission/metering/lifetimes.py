@@ -1,20 +1,20 @@
 """When a shoot expires: quotas lend clusters for a number of days."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from apis.garden.v1beta1.shoot import EXPIRATION
 from apis.meta.fields import FieldError, invalid
 from apis.meta.times import format_rfc3339, parse_rfc3339
 from apis.meta.transaction import Object
+from apis.meta.values import valueclass
 
 CREATION_TIME = "quota.garden.sapcloud.io/creationTime"
 _LATEST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 """The last second that RFC 3339 can write."""
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Verdict:
     """`value`: what the expiration annotation has to be, None for none at all."""
 

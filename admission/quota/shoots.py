@@ -1,6 +1,7 @@
 """What a write of a shoot does to the books: charge, charge the difference, return."""
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from admission.interface import Intent
 from admission.metering.charges import (
@@ -58,9 +59,11 @@ class ShootChange:
         self._binding = binding_key_of(subject)
         self._profile = object_key("cloudprofiles", "", subject["spec"]["cloud"]["profile"])
         self.size_bytes = len(self._body)
-        self.metered = self._is_metered()
+        self._planned: tuple[Record, Needs] | None = None
+        """What is needed, by the binding's record on which that depends."""
 
-    def _is_metered(self) -> bool:
+    @cached_property
+    def metered(self) -> bool:
         if self._obj is None:
             return True
         if self._old is None:
@@ -86,10 +89,15 @@ class ShootChange:
             return Needs(missing=frozenset((self._binding,)))
         if binding.record is None:
             return Needs(shared=profile | {self._binding})
+        if self._planned is not None and self._planned[0] is binding.record:
+            return self._planned[1]
         route = self._views.route(binding.record, known)
         if not isinstance(route, Route):
             return Needs(missing=route)
-        return Needs(route.exclusive, route.shared | profile)
+        needs = Needs(route.exclusive, route.shared | profile)
+        if len(route.stops) == len(self._views.binding(binding.record).quotas):
+            self._planned = (binding.record, needs)
+        return needs
 
     def apply(self, books: Books, *, fold: bool) -> None:
         books.look(self.key)

@@ -1,12 +1,12 @@
 """Field paths and what is wrong with a field: `field.Error` of apimachinery."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from math import isfinite
 
 from apis.meta import codec
+from apis.meta.values import valueclass
 
 
 class ErrorType(StrEnum):
@@ -23,7 +23,7 @@ class ErrorType(StrEnum):
     TYPE_INVALID = "FieldValueTypeInvalid"
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class FieldError:
     """One fault of one field. `field` is its path (`spec.metrics[cpu]`, `spec.limits[0].type`).
 

@@ -1,11 +1,12 @@
 """Values that describe one request. A leaf on purpose: every layer may name them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from apis.meta.resource import Resource
 from apis.meta.transaction import Object
+from apis.meta.values import valueclass
 
 
 class Operation(StrEnum):
@@ -14,7 +15,7 @@ class Operation(StrEnum):
     DELETE = "DELETE"
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class UserInfo:
     """Who asks, as authentication established it."""
 
@@ -27,7 +28,7 @@ class UserInfo:
 ANONYMOUS = UserInfo("system:anonymous", ("system:unauthenticated",))
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Attributes:
     """What admission sees of one operation on one object.
 

@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 
 _RFC3339 = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?"
@@ -9,11 +10,15 @@ _RFC3339 = re.compile(
 )
 
 
+_SECONDS = len("2006-01-02T15:04:05")
+
+
 def format_rfc3339(moment: datetime) -> str:
     """`2006-01-02T15:04:05Z`, as metav1.Time. `moment` must be aware."""
-    return f"{_utc(moment).replace(microsecond=0, tzinfo=None).isoformat()}Z"
+    return f"{_utc(moment).isoformat()[:_SECONDS]}Z"
 
 
+@lru_cache(maxsize=1024)
 def parse_rfc3339(text: str) -> datetime:
     """An aware datetime, in the zone that was written; what is below a microsecond is cut off.
 
@@ -45,7 +50,7 @@ def _zone(sign: str, hours: str, minutes: str) -> timezone:
 def _utc(moment: datetime) -> datetime:
     if moment.tzinfo is None:
         raise ValueError("a time without a zone says no moment")
-    return moment.astimezone(UTC)
+    return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
 
 
 def _shown(text: str) -> str:

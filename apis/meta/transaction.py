@@ -11,10 +11,12 @@ A *revision* is etcd's; a *resourceVersion* is `revision * 1000 + position`.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 import orjson
+
+from apis.meta.values import valueclass
 
 Object = dict[str, Any]
 """A decoded API object: plain JSON."""
@@ -26,7 +28,7 @@ Charge = Mapping[str, str]
 """Metric name -> canonical quantity. What a record accounts for, over all metrics."""
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Header:
     """What is stored beside an object and is no part of the API object.
 
@@ -44,7 +46,7 @@ class Header:
 NO_HEADER = Header()
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Record:
     """One key's value at one revision. Immutable; shared freely between tasks.
 
@@ -96,7 +98,7 @@ def encode_body(obj: Object) -> bytes:
     return orjson.dumps(ordered)
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Put:
     """Store `body` (from `encode_body`) and `header` under `key`."""
 
@@ -105,7 +107,7 @@ class Put:
     header: Header = NO_HEADER
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Delete:
     """Remove `key`. It must be guarded at a revision at which it exists: a delete of an absent
     key makes no etcd event, and positions are counted by events."""
@@ -116,7 +118,7 @@ class Delete:
 Write = Put | Delete
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Transaction:
     """All or nothing. `guards`: key -> mod_revision, 0 for "must not exist".
 
@@ -129,7 +131,7 @@ class Transaction:
     writes: Sequence[Write]
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Snapshot:
     """A key as it was seen: `record` is None for an absent key, `mod_revision` then 0."""
 
@@ -141,7 +143,7 @@ class Snapshot:
         return self.record.mod_revision if self.record is not None else 0
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Committed:
     """The outcome of a transaction that was applied at `revision`.
 
@@ -218,8 +220,12 @@ class Transactor(Protocol):
         """Call `listener` (once per turn of the event loop at most) after keys became free."""
         ...
 
+    def known(self, key: str) -> Snapshot | None:
+        """The newest value of `key` that this process knows; None where only etcd can tell."""
+        ...
+
     async def newest(self, keys: Collection[str]) -> dict[str, Snapshot]:
-        """The newest values that this process knows, without asking etcd when it can be helped.
+        """What is `known` of keys, or else what etcd has: it is asked only where it has to be.
 
         They may be stale; a transaction's guards find that out. Raises Unavailable.
         """

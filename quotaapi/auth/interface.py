@@ -1,12 +1,12 @@
 """The seams of authentication and authorization: what else may be asked comes in behind these."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from multidict import MultiMapping
 
 from apis.meta.request import ANONYMOUS, UserInfo
+from apis.meta.values import valueclass
 
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
@@ -69,7 +69,7 @@ class Attributes(Protocol):
     def name(self) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Decision:
     """`reason` is shown to the client where it is denied."""
 

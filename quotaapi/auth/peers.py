@@ -2,18 +2,18 @@
 
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from apis.meta.values import valueclass
 from quotaapi.trust import Authorities
 
 Subject = tuple[str, tuple[str, ...]]
 """(CN, every O)."""
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Peer:
     """The same subject, twice at most: as what the certificate counts.
 
@@ -41,7 +41,7 @@ def subject_of(certificate: Mapping[str, Any]) -> Subject:
     return name, tuple(groups)
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class _Known:
     """What was found out under one `generation` of the bundles; it holds until `until`."""
 

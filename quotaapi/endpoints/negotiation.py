@@ -4,11 +4,11 @@ Clients send few different headers, many times: parsing is paid once per text.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
 from apis.meta import errors
+from apis.meta.values import valueclass
 
 JSON = "application/json"
 YAML = "application/yaml"
@@ -27,7 +27,7 @@ class Shape(StrEnum):
     METADATA_LIST = "PartialObjectMetadataList"
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Representation:
     """`version` is meta.k8s.io's, for a shape other than OBJECT."""
 
@@ -75,7 +75,7 @@ def _negotiate(header: str) -> Representation | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Clause:
     """One alternative of an Accept header; names in lower case."""
 

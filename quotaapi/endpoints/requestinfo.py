@@ -1,10 +1,10 @@
 """A request's method and path, read as kube-apiserver reads them. Pure; never raises."""
 
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from apis.meta.keys import GROUP
+from apis.meta.values import valueclass
 
 VERSION: Final = "v1beta1"
 
@@ -13,7 +13,7 @@ _PREFIX: Final = ("apis", GROUP, VERSION)
 _WATCH_VALUES_OFF: Final = ("0", "false")
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class RequestInfo:
     """What is asked for. `resource` is empty where the path names none: then only `path` counts.
 

@@ -1,12 +1,12 @@
 """Who asks. Without credentials nobody gets further; wrong ones are not taken for none."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from aiohttp import web
 from multidict import MultiMapping
 
 from apis.meta import errors
+from apis.meta.values import valueclass
 from quotaapi.auth.access import Identify
 from quotaapi.auth.interface import Authenticator
 from quotaapi.auth.peers import Peer, Subject
@@ -15,7 +15,7 @@ from quotaapi.endpoints.exchange import Exchange, Handler
 _IMPERSONATION = ("Impersonate-User", "Impersonate-Group", "Impersonate-Uid")
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class RequestCredentials:
     """`auth.interface.Credentials` of an HTTP request."""
 

@@ -1,12 +1,12 @@
 """What a request asks of the registry besides its object: decoded query parameters and bodies."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from apis.meta.transaction import Header, Object, Record, splice_version
+from apis.meta.values import valueclass
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class WriteOptions:
     """`field_validation`: Ignore, Warn or Strict. `field_manager`: who owns what is written, "" where
     the client neither named it nor itself. `force`: an apply takes what others own."""
@@ -17,7 +17,7 @@ class WriteOptions:
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class DeleteOptions:
     """`propagation`: "", Background, Foreground or Orphan. Preconditions are "" where absent."""
 
@@ -32,7 +32,7 @@ Transform = Callable[[Object], Object]
 """A patch: from a fresh copy of the stored object to the object wanted. Raises StatusError."""
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Written:
     """What a write left behind (or, for a dry run, would have): `resource_version` 0 where there is none.
 

@@ -1,7 +1,6 @@
 """The verbs of one resource, as the HTTP endpoints see them; implemented by `quotaapi.registry.store`."""
 
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Protocol
 
 from apis.meta.codec import Decoded
@@ -9,11 +8,12 @@ from apis.meta.request import UserInfo
 from apis.meta.resource import Resource
 from apis.meta.selectors import FieldSelector, LabelSelector
 from apis.meta.transaction import Record
+from apis.meta.values import valueclass
 from quotaapi.registry.options import DeleteOptions, Transform, WriteOptions, Written
 from storage.interface import Page, Predicate, Subscription
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class ListQuery:
     """Decoded query parameters of a list or watch. `resource_version` None: absent or empty."""
 
@@ -54,7 +54,10 @@ class Rest(Protocol):
         options: WriteOptions,
         *,
         subresource: str = "",
-    ) -> Written: ...
+        size: int = 0,
+    ) -> Written:
+        """`size`: bytes that the patch brings, or may make by copying; see `heavy`."""
+        ...
 
     async def apply(
         self,

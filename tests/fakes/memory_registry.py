@@ -27,6 +27,7 @@ from apis.meta.transaction import (
 )
 from storage.interface import (
     BadContinueToken,
+    Delivery,
     Event,
     Extract,
     Facts,
@@ -74,6 +75,12 @@ class MemoryStore:
 
     def on_release(self, listener: Callable[[], None]) -> None:
         raise NotImplementedError("the registry claims objects only")
+
+    def known(self, key: str) -> Snapshot | None:
+        """Nothing for certain, where the next call is to fail."""
+        if self.failures:
+            return None
+        return Snapshot(key, {**self.records, **self._hidden}.get(key))
 
     async def newest(self, keys: Collection[str]) -> dict[str, Snapshot]:
         self._fail()
@@ -188,7 +195,14 @@ class MemoryStore:
         self._reach(since)
         yield _MemorySubscription(self, prefix, since, predicate)
 
-    def by_index(self, resource: str, index: str, value: str) -> Sequence[Record]:
+    def cached(self, prefix: str, *, not_older_than: int = 0) -> Sequence[Record] | None:
+        if not self.synced or self._version < not_older_than:
+            return None
+        return [self.records[key] for key in sorted(self.records) if key.startswith(prefix)]
+
+    def by_index(
+        self, resource: str, index: str, value: str, *, limit: int = 0
+    ) -> Sequence[Record]:
         raise NotImplementedError("the registry asks no index")
 
     async def current_version(self) -> int:
@@ -206,6 +220,9 @@ class _MemorySubscription:
     ) -> None:
         self._store, self._prefix, self._predicate = store, prefix, predicate
         self.progress = since
+
+    def deliver(self, delivery: Delivery) -> None:
+        """It goes on handing out."""
 
     async def next(self, timeout_seconds: float) -> Sequence[Event]:
         store = self._store

@@ -1,6 +1,6 @@
 """What plugins look up over the newest records."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from apis.garden.v1beta1.register import BY_KIND
 from apis.meta.keys import object_key
@@ -9,6 +9,7 @@ from apis.meta.transaction import (
     Header,
     Object,
     Put,
+    Record,
     Snapshot,
     Transaction,
     encode_body,
@@ -67,17 +68,20 @@ class Behind(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self.known: set[str] = set()
+        self.told: set[str] = set()
+
+    def known(self, key: str) -> Snapshot | None:
+        return super().known(key) if key in self.told else Snapshot(key, None)
 
     async def newest(self, keys: Collection[str]) -> dict[str, Snapshot]:
         found = await super().newest(keys)
         return {
-            key: snapshot if key in self.known else Snapshot(key, None)
+            key: snapshot if key in self.told else Snapshot(key, None)
             for key, snapshot in found.items()
         }
 
     async def confirm(self, seen: Mapping[str, int]) -> bool:
-        self.known.update(seen)
+        self.told.update(seen)
         return await super().confirm(seen)
 
 
@@ -109,19 +113,40 @@ async def test_a_profile_and_a_shoots_prices_are_the_newest() -> None:
     assert await newest.stored_prices("ns", "none") is None
 
 
+class Late(Watched):
+    """Its cache comes no further."""
+
+    def cached(self, prefix: str, *, not_older_than: int = 0) -> Sequence[Record] | None:
+        return None if not_older_than else super().cached(prefix)
+
+
 async def test_a_limit_range_that_this_server_wrote_is_waited_for() -> None:
-    memory = Watched()
+    memory = Late()
     newest = NewestRecords(memory, memory)
     limits = an_object("ShootLimitRange", name="l", namespace="ns", spec={"limits": []})
-    await newest.limit_ranges("ns")
+    assert await newest.limit_ranges("ns") == []
 
     committed = store(memory, limits)
     newest.learn_ranges(committed)
     found = await newest.limit_ranges("ns")
 
     version = committed.records[key_of(limits)].resource_version
-    assert [options.resource_version for options in memory.asked] == [0, version]
+    assert [options.resource_version for options in memory.asked] == [version]
     assert len(found) == 1
+
+
+async def test_limit_ranges_that_the_cache_has_are_not_waited_for() -> None:
+    memory = Watched()
+    limits = an_object("ShootLimitRange", name="l", namespace="ns", spec={"limits": []})
+    other = an_object("ShootLimitRange", name="l", namespace="other", spec={"limits": []})
+    newest = NewestRecords(memory, memory)
+    for obj in (limits, other):
+        newest.learn_ranges(store(memory, obj))
+
+    found = await newest.limit_ranges("ns")
+
+    assert [record.key for record in found] == [key_of(limits)]
+    assert memory.asked == []
 
 
 async def test_without_a_filled_cache_limit_ranges_are_read_for_certain() -> None:
