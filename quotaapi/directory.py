@@ -15,16 +15,19 @@ class CacheDirectory:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    def shoots_of(self, binding_key: str) -> Sequence[str]:
-        return self._names("shoots", "binding", _path(binding_key))
+    def shoots_of(self, binding_key: str, limit: int) -> Sequence[str]:
+        return self._names("shoots", "binding", _path(binding_key), limit)
 
-    def bindings_of(self, namespace: str, name: str) -> Sequence[str]:
+    def bindings_of(self, namespace: str, name: str, limit: int) -> Sequence[str]:
+        found: list[str] = []
+        for plural in sorted(BINDING_PLURALS.values()):
+            if len(found) < limit:
+                found += self._names(plural, "quota", f"{namespace}/{name}", limit - len(found))
+        return found
+
+    def usages_of(self, namespace: str, name: str, limit: int) -> Sequence[str]:
         value = f"{namespace}/{name}"
-        plurals = sorted(BINDING_PLURALS.values())
-        return [found for plural in plurals for found in self._names(plural, "quota", value)]
-
-    def usages_of(self, namespace: str, name: str) -> Sequence[str]:
-        records = self._reader.by_index("quotausages", "quota", f"{namespace}/{name}")
+        records = self._reader.by_index("quotausages", "quota", value, limit=limit)
         return [record.key for record in records]
 
     async def catch_up(self) -> None:
@@ -32,8 +35,9 @@ class CacheDirectory:
         with suppress(StorageError, Unavailable):
             await self._reader.current_version()
 
-    def _names(self, plural: str, index: str, value: str) -> list[str]:
-        keys = (record.key for record in self._reader.by_index(plural, index, value))
+    def _names(self, plural: str, index: str, value: str, limit: int) -> list[str]:
+        records = self._reader.by_index(plural, index, value, limit=limit)
+        keys = (record.key for record in records)
         return [key.split("/", 2)[2] for key in keys]
 
 

@@ -3,15 +3,16 @@
 Writes go through `apis.meta.transaction.Transactor`, which `storage.transactor` implements.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from apis.meta.transaction import Object, Record, Snapshot
+from apis.meta.transaction import Object, Record, Snapshot, Unavailable
+from apis.meta.values import valueclass
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Facts:
     """What the cache keeps decoded of an object, so that selectors and indexes need no decoding."""
 
@@ -50,7 +51,7 @@ class Event:
         return self.record.resource_version
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class ListOptions:
     """`resource_version`: None = consistent ("" on the wire), 0 = whatever the cache has, else per `match`.
 
@@ -64,7 +65,7 @@ class ListOptions:
     predicate: Predicate | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Page:
     """Records in key order; `continue_token` "" at the end; `remaining` None where unknown."""
 
@@ -80,6 +81,11 @@ class StorageError(Exception):
 
 class Expired(StorageError):
     """The version is compacted or older than the watch window: 410. Only for versions really gone."""
+
+
+class UnreadableRecord(StorageError, Unavailable):
+    """A stored value that this release of the server does not understand. To who wants to write,
+    that is a store that cannot be reached: nothing was written."""
 
 
 class TooLargeResourceVersion(StorageError):
@@ -99,8 +105,41 @@ class SlowWatcher(StorageError):
     """The watcher's queue overflowed: it is closed and has to resume."""
 
 
+class Outlet(Protocol):
+    """A watcher's connection, for those who write to many of them at once."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether it takes bytes without piling them up."""
+        ...
+
+    def write(self, data: bytes) -> None:
+        """Never waits, never raises: what is wrong with the connection, the watch's task finds."""
+        ...
+
+
+Encode = Callable[[Sequence[Event]], bytes]
+"""Events as an outlet writes them, framing included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """How a watcher's events are written. Watchers of one prefix with equal predicates and equal
+    `form` are sent the same bytes, which any of their `encode` makes."""
+
+    outlet: Outlet
+    form: Hashable
+    encode: Encode
+
+
 class Subscription(Protocol):
     """A running watch. Events come in version order, each exactly once."""
+
+    def deliver(self, delivery: Delivery) -> None:
+        """While `next` waits, events may from now on be written to the outlet instead of being
+        handed out: a watch of many then costs no task that is woken for each. Nothing is written
+        while `next` does not wait. A subscription may also go on handing out."""
+        ...
 
     async def next(self, timeout_seconds: float) -> Sequence[Event]:
         """The next events, at least one; empty when the time is up.
@@ -138,8 +177,18 @@ class Reader(Protocol):
         """
         ...
 
-    def by_index(self, resource: str, index: str, value: str) -> Sequence[Record]:
-        """What the cache has under an index: for messages and audits, never for decisions."""
+    def cached(self, prefix: str, *, not_older_than: int = 0) -> Sequence[Record] | None:
+        """What the cache has under a prefix, in key order, at once; None where it is not filled, or
+        not as new as the version `not_older_than`."""
+        ...
+
+    def by_index(
+        self, resource: str, index: str, value: str, *, limit: int = 0
+    ) -> Sequence[Record]:
+        """What the cache has under an index, in key order; with a `limit`, so many of them.
+
+        For messages and audits, never for decisions.
+        """
         ...
 
     async def current_version(self) -> int:
@@ -152,7 +201,7 @@ class Reader(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class RawPage:
     """A range read of etcd at one revision; `more` where the limit cut it."""
 
@@ -162,7 +211,7 @@ class RawPage:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class RawEvent:
     """One etcd event: `record` is None for a removal."""
 

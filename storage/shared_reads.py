@@ -47,5 +47,6 @@ class SharedReads:
                     joined.error = error
         if joined.answer is None:
             # A new exception for everybody: one that is raised twice grows a wrong traceback.
-            raise Unavailable(str(joined.error)) from joined.error
+            failed = type(joined.error) if joined.error is not None else Unavailable
+            raise failed(str(joined.error)) from joined.error
         return joined.answer

@@ -51,7 +51,7 @@ def build(
 ) -> Stack:
     """`extracts`: plural resource name -> facts of its objects. Starts nothing."""
     cache = WatchCache(extracts, window=limits.window_events)
-    fanout = Fanout(cache, queue_events=limits.queue_events)
+    fanout = Fanout(cache, queue_events=limits.queue_events, monotonic=monotonic)
 
     def cached_revision() -> int:
         return cache.revision

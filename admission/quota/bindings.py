@@ -7,7 +7,7 @@ enters those of the new ones, however many shoots there are; a quota into which 
 fit refuses the change.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from admission.interface import Intent
 from admission.quota.books import Books, CountLedger, QuotaLedger, UsageLedger
@@ -37,10 +37,10 @@ def quota_keys(obj: Object | None) -> tuple[str, ...]:
     return tuple(object_key("quotas", ns, name) for ns, name in quota_references(obj))
 
 
-def named(users: list[str], count: int) -> str:
-    """Some of the users of an object that is in use, for a refusal."""
-    some = ", ".join(users[:NAMED_USERS])
-    more = count - min(len(users), NAMED_USERS)
+def named(users: Sequence[str], count: int) -> str:
+    """Some of the users of an object that is in use, for a refusal; there are `count` in all."""
+    some = ", ".join(users)
+    more = count - len(users)
     if not some:
         return f"{count} of them"
     return f"{some} and {more} more" if more > 0 else some
@@ -111,7 +111,7 @@ class BindingChange:
     def _refuse_if_used(self, books: Books) -> None:
         shoots = books.count_ledger(self._ledger).count
         if shoots:
-            users = named(list(self._directory.shoots_of(self.key)), shoots)
+            users = named(self._directory.shoots_of(self.key, NAMED_USERS), shoots)
             raise errors.conflict(
                 self._attributes.resource,
                 self._attributes.name,

@@ -90,6 +90,7 @@ class Evaluator:
         workers: int = 5,
         timeout_seconds: float = 10.0,
         retries: int = 3,
+        max_object_bytes: int = 1536 * 1024,
         views: Views | None = None,
         jitter: Callable[[], float] = random.random,
     ) -> None:
@@ -98,6 +99,7 @@ class Evaluator:
         self._views = views or Views()
         self._workers = workers
         self._timeout = timeout_seconds
+        self._max_object_bytes = max_object_bytes
         self._sequence = itertools.count()
         self._room = WaitingRoom(transactor.max_operations)
         self._tasks: asyncio.TaskGroup | None = None
@@ -152,7 +154,11 @@ class Evaluator:
             # A refusal is to name the users, the latest too.
             await self._around.directory.catch_up()
         seen = Snapshot(intent.key, intent.old)
-        waiter = self._waiter(self._change_of(intent), seen=seen, mandate=intent.mandate)
+        change = self._change_of(intent)
+        if change.size_bytes > self._max_object_bytes:
+            # The store would refuse it, after everybody has waited for it to be priced and sent.
+            raise TooLarge(f"an object of {change.size_bytes} bytes")
+        waiter = self._waiter(change, seen=seen, mandate=intent.mandate)
         waiter.dry_run = intent.attributes.dry_run
         return await self._decided(waiter)
 

@@ -1,27 +1,28 @@
 """What quota admission asks of those around it. Storage implements `Transactor` structurally."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+
+from apis.meta.values import valueclass
 
 
 class Directory(Protocol):
     """Who refers to whom, as the watch cache's indexes have it.
 
     It may be stale: it names users in messages and finds usages whose display to refresh. No
-    decision rests on it.
+    decision rests on it. There may be very many: an answer has `limit` of them at most.
     """
 
-    def shoots_of(self, binding_key: str) -> Sequence[str]:
+    def shoots_of(self, binding_key: str, limit: int) -> Sequence[str]:
         """`namespace/name` of shoots that use a binding."""
         ...
 
-    def bindings_of(self, namespace: str, name: str) -> Sequence[str]:
+    def bindings_of(self, namespace: str, name: str, limit: int) -> Sequence[str]:
         """`namespace/name` of bindings that name a quota."""
         ...
 
-    def usages_of(self, namespace: str, name: str) -> Sequence[str]:
+    def usages_of(self, namespace: str, name: str, limit: int) -> Sequence[str]:
         """Keys of the QuotaUsages of a quota."""
         ...
 
@@ -30,7 +31,7 @@ class Directory(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Surroundings:
     """What changes need besides the records they rest on."""
 
@@ -39,7 +40,7 @@ class Surroundings:
     new_uid: Callable[[], str]
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Needs:
     """The keys that a change's decision rests on, besides its own object's.
 

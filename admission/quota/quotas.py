@@ -8,7 +8,7 @@ removed at will, and lowering one below what is used evicts nothing.
 from collections.abc import Mapping
 
 from admission.interface import Intent
-from admission.quota.bindings import counted, is_terminating, named
+from admission.quota.bindings import NAMED_USERS, counted, is_terminating, named
 from admission.quota.books import Books, settle_status
 from admission.quota.ledger import NOTHING, Directory, Needs
 from admission.quota.usage import decode, encode
@@ -44,8 +44,8 @@ class QuotaChange:
             return frozenset()
         if self._obj["spec"].get("metrics") == self._old["spec"].get("metrics"):
             return frozenset()
-        usages = self._directory.usages_of(self._attributes.namespace, self._attributes.name)
-        return frozenset(usages[:REFRESHED_USAGES])
+        namespace, name = self._attributes.namespace, self._attributes.name
+        return frozenset(self._directory.usages_of(namespace, name, REFRESHED_USAGES))
 
     def needs(self, known: Mapping[str, Snapshot]) -> Needs:
         del known
@@ -82,8 +82,8 @@ class QuotaChange:
     def _refuse_if_used(self, books: Books) -> None:
         bindings = books.count_ledger(self._references).count
         if bindings:
-            found = self._directory.bindings_of(self._attributes.namespace, self._attributes.name)
-            users = named(list(found), bindings)
+            namespace, name = self._attributes.namespace, self._attributes.name
+            users = named(self._directory.bindings_of(namespace, name, NAMED_USERS), bindings)
             raise errors.conflict(
                 self._attributes.resource,
                 self._attributes.name,

@@ -46,7 +46,7 @@ def run(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--growth",
         action="store_true",
-        help="also report revisions that raised a usage to more than its limit",
+        help="also report revisions that raised a usage to more than its limit, new prices apart",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
     return asyncio.run(_run(parser.parse_args(arguments)))

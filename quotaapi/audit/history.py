@@ -13,8 +13,12 @@ from storage.interface import Backend, Expired, RawEvent
 
 IDLE_SECONDS = 1.0
 """After this long without an event, what was read is compared with what etcd holds."""
-IDLE_ROUNDS = 30
-"""So often in a row, before the history is given up."""
+LONGEST_IDLE_SECONDS = 8.0
+"""An etcd that is busy needs its time to look up a long history, and every new watch makes it begin
+again: so each one in a row that brings nothing is given twice as long. Less than a watch takes to doubt
+its silence and write a marker, since an audit only reads."""
+IDLE_ROUNDS = 12
+"""Watches in a row that bring nothing, before the history is given up."""
 
 
 class Unreadable(Exception):
@@ -77,7 +81,8 @@ async def _follow(
     while reached < span.last:
         before = reached
         # A silent watch is closed, for a later one to go on where it stopped.
-        async with aclosing(_history(backend, reached)) as history:
+        patience = min(IDLE_SECONDS * 2**idle, LONGEST_IDLE_SECONDS)
+        async with aclosing(_history(backend, reached, patience)) as history:
             async for revision, events in history:
                 if revision > span.last:
                     return
@@ -108,13 +113,13 @@ def _verdict(auditor: Auditor, revision: int, events: Sequence[RawEvent]) -> lis
 
 
 async def _history(
-    backend: Backend, after: int
+    backend: Backend, after: int, patience_seconds: float
 ) -> AsyncGenerator[tuple[int, Sequence[RawEvent]], None]:
-    """The events after a revision, until none has come for a while."""
+    """The events after a revision, until none has come for so long."""
     events = backend.events(after)
     while True:
         try:
-            async with asyncio.timeout(IDLE_SECONDS):
+            async with asyncio.timeout(patience_seconds):
                 batch = await anext(events)
         except (TimeoutError, StopAsyncIteration):
             return

@@ -32,7 +32,11 @@ Place = tuple[str, str]
 
 @dataclass(slots=True)
 class Touched:
-    """What one revision's changes concern, by key; `quotas` and `places` with the sums before it."""
+    """What one revision's changes concern, by key; `quotas` and `places` with the sums before it.
+
+    `repriced`: by how much the sums of a quota or place moved for nobody's demand: the charge of a
+    shoot was written anew, and the shoot was not.
+    """
 
     shoots: set[str] = field(default_factory=set)
     bindings: set[str] = field(default_factory=set)
@@ -41,6 +45,7 @@ class Touched:
     usages: set[str] = field(default_factory=set)
     quotas: dict[str, Sums] = field(default_factory=dict)
     places: dict[Place, Sums] = field(default_factory=dict)
+    repriced: dict[str | Place, Sums] = field(default_factory=dict)
 
 
 class Accounts:
@@ -91,6 +96,17 @@ class Accounts:
         if record is not None:
             new = self.shoots[key] = read_shoot(namespace, record)
             self._post(new.binding, new.total, 1)
+            if old is not None and old.body == new.body:
+                self._note_price(old, new)
+
+    def _note_price(self, old: Shoot, new: Shoot) -> None:
+        """The same object, so of the same binding, with another charge."""
+        namespace = new.binding.split("/")[2]
+        change = Counter(new.total.charge)
+        change.subtract(old.total.charge)
+        for quota in self.bindings.get(new.binding, ()):
+            for account in (quota, (quota, namespace)):
+                self._touched.repriced.setdefault(account, Counter()).update(change)
 
     def _post(self, binding: str, total: Total, sign: int) -> None:
         self._touched.bindings.add(binding)

@@ -28,8 +28,7 @@ class Statistics:
 class Auditor:
     """Feed it with `load` once, then `apply` revision by revision; both answer what is wrong.
 
-    `growth`: also report a revision that raised a usage to more than its limit. A changed price
-    or an operator's change of limits and bindings may do so lawfully.
+    `growth`: also report a revision that raised a usage to more than its limit, new prices apart.
     """
 
     def __init__(self, *, growth: bool = False) -> None:

@@ -131,24 +131,43 @@ def _check_shown(key: str, expected: Sums, shown: Mapping[str, str], findings: F
 
 
 def check_growth(accounts: Accounts, touched: Touched, findings: Findings) -> None:
-    """No usage grew to more than its limit."""
+    """No usage grew to more than its limit, but for new prices: those are charged whatever it is.
+
+    What else grew in the same revision must have fitted: before the prices rose, after they fell.
+    """
     for key, before in touched.quotas.items():
         quota = accounts.quotas.get(key)
         if quota is not None and quota.secret:
-            _check_grown(key, quota.hard, before, accounts.of_quota[key].charge, findings)
+            grown = _Grown(before, accounts.of_quota[key].charge, _repriced(touched, key))
+            _check_grown(key, quota.hard, grown, findings)
     for (key, namespace), before in touched.places.items():
         quota = accounts.quotas.get(key)
         if quota is not None and not quota.secret:
             after = accounts.of_place[key, namespace].charge
-            _check_grown(f"{key} in {namespace}", quota.hard, before, after, findings)
+            grown = _Grown(before, after, _repriced(touched, (key, namespace)))
+            _check_grown(f"{key} in {namespace}", quota.hard, grown, findings)
 
 
-def _check_grown(
-    subject: str, hard: Mapping[str, str], before: Sums, after: Sums, findings: Findings
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Grown:
+    """One account's sums around a revision; `repriced` is the part of the change that prices made."""
+
+    before: Sums
+    after: Sums
+    repriced: Sums
+
+
+def _repriced(touched: Touched, account: str | Place) -> Sums:
+    return touched.repriced.get(account, NO_TOTAL.charge)
+
+
+def _check_grown(subject: str, hard: Mapping[str, str], grown: _Grown, findings: Findings) -> None:
     findings.checks += 1
     for metric, limit in sums_of(hard).items():
-        if after[metric] > limit and after[metric] > before[metric]:
+        prices = grown.repriced[metric]
+        before = grown.before[metric] + min(prices, 0)
+        after = grown.after[metric] - max(prices, 0)
+        if after > limit and after > before:
             form = format_of(metric)
-            grown = f"{text_of(before[metric], form)} to {text_of(after[metric], form)}"
-            findings.add(subject, f"growth of {metric}", f"at most {text_of(limit, form)}", grown)
+            change = f"{text_of(before, form)} to {text_of(after, form)}"
+            findings.add(subject, f"growth of {metric}", f"at most {text_of(limit, form)}", change)

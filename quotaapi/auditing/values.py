@@ -52,8 +52,11 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Shoot:
+    """`body`: a number that two shoots share only if they are stored alike, charges aside."""
+
     binding: str
     total: Total
+    body: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ def read_shoot(namespace: str, record: Record) -> Shoot:
     ref = record.object()["spec"]["cloud"]["secretBindingRef"]
     resource = BINDING_PLURALS[ref.get("kind") or DEFAULT_BINDING_KIND]
     binding = object_key(resource, namespace, ref["name"])
-    return Shoot(binding, Total(sums_of(record.header.charge), 1))
+    return Shoot(binding, Total(sums_of(record.header.charge), 1), hash(record.body))
 
 
 def read_binding(namespace: str, record: Record) -> frozenset[str]:

@@ -14,9 +14,9 @@ server does not know are taken to exist: nobody here can tell.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from enum import Enum, auto
-from typing import Final
+from typing import Any, Final, NoReturn
 
 from apis.meta.errors import StatusError
 from apis.meta.request import UserInfo
@@ -77,12 +77,12 @@ class Collector:
         while True:
             try:
                 await self._term()
-            except* StatusError as errors:
-                _log.warning("collecting garbage begins anew: %s", errors.exceptions[0])
+            except StatusError as error:
+                _log.warning("collecting garbage begins anew: %s", error)
             await self._sleep(REST_SECONDS)
 
     async def _term(self) -> None:
-        """From a look at everything until a watch breaks."""
+        """From a look at everything until a watch breaks. Raises StatusError."""
         graph, news = Graph(), asyncio.Event()
         since: dict[str, int] = {}
         for plural, rest in self._rests.items():
@@ -93,12 +93,18 @@ class Collector:
                     graph.observe(rest.resource, record)
                 await asyncio.sleep(0)
         news.set()
+        work = [_follow(graph, rest, since[name], news) for name, rest in self._rests.items()]
+        work.append(self._work(graph, news))
         async with asyncio.TaskGroup() as tasks:
-            for plural, rest in self._rests.items():
-                tasks.create_task(_follow(graph, rest, since[plural], news))
-            tasks.create_task(self._work(graph, news))
+            # Failures are handed over, not raised: a group that is cancelled while one of its tasks
+            # fails would raise the failure alone, and this duty would go on when it is to end.
+            running = [tasks.create_task(_failure_of(each)) for each in work]
+            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in running:
+                task.cancel()
+        raise done.pop().result()
 
-    async def _work(self, graph: Graph, news: asyncio.Event) -> None:
+    async def _work(self, graph: Graph, news: asyncio.Event) -> NoReturn:
         refused: dict[str, None] = {}
         while True:
             try:
@@ -186,7 +192,14 @@ class Collector:
         await self._carry_out(rest.patch(USER, node.namespace, node.name, change, _OPTIONS))
 
 
-async def _follow(graph: Graph, rest: Rest, since: int, news: asyncio.Event) -> None:
+async def _failure_of(work: Coroutine[Any, Any, NoReturn]) -> StatusError:
+    try:
+        await work
+    except StatusError as error:
+        return error
+
+
+async def _follow(graph: Graph, rest: Rest, since: int, news: asyncio.Event) -> NoReturn:
     """Raises StatusError where the watch ends."""
     async with rest.watch("", _EVERYTHING, since) as subscription:
         while True:

@@ -60,6 +60,8 @@ class Leader:
 
     `confirm` asks etcd whether keys are at the given revisions, and makes what it learns known to
     this process's writers: they would otherwise refuse a mandate that the cache has not heard of.
+    `unfit` tells why this replica is not to lead, empty where it may: one that cannot read what a
+    newer release has stored would do nothing, and keep those that can from doing it.
     """
 
     def __init__(
@@ -72,8 +74,10 @@ class Leader:
         jitter: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         ttl_seconds: int = TTL_SECONDS,
+        unfit: Callable[[], str] = str,
     ) -> None:
         self._leases = leases
+        self._unfit = unfit
         self._confirm = confirm
         self._name = name
         self._clock = clock
@@ -114,7 +118,7 @@ class Leader:
         """The lease under which this replica leads from now on; None where it does not."""
         lease = ""
         try:
-            if await self._leases.holder(KEY):
+            if self._unfit() or await self._leases.holder(KEY):
                 return None
             asked_at = self._clock()
             lease = await self._leases.grant(self._ttl_seconds)
@@ -157,6 +161,9 @@ class Leader:
         pause_seconds = self._ttl_seconds / 3
         while True:
             await self._sleep(pause_seconds * (0.8 + 0.2 * self._jitter()))
+            if why := self._unfit():
+                _log.warning("%s gives up leading: %s", self._name, why)
+                return
             asked_at = self._clock()
             try:
                 left_seconds = await self._leases.keep_alive(lease)

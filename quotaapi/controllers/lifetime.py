@@ -53,12 +53,13 @@ class Lifetime:
         self.deleted = 0
 
     async def run(self) -> None:
+        """Look at once, for what expired while nobody led, and then again and again."""
         while True:
-            await self._sleep(ROUND_SECONDS)
             try:
                 await self.round()
             except StatusError as error:
                 _log.warning("looking for expired shoots is put off: %s", error)
+            await self._sleep(ROUND_SECONDS)
 
     async def round(self) -> None:
         """Delete what has expired by now. Raises StatusError where the shoots cannot be listed."""

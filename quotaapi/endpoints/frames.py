@@ -1,5 +1,6 @@
 """A watch's lines: events as JSON, encoded once per representation however many watchers there are."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from apis.meta import codec
@@ -34,26 +35,42 @@ def error_line(status: Object) -> bytes:
     return line("ERROR", codec.encode(status))
 
 
+def chunk(data: bytes) -> bytes:
+    """As HTTP/1.1 frames a piece of an answer of unknown length; `data` is not empty."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
 class Framer:
-    """Turns one watch's events into lines. `tables` is there where it is watched as Tables."""
+    """Turns one watch's events into lines. `tables` is there where it is watched as Tables.
+
+    `form`: watches of one kind and the same form have the same lines, once `shared`.
+    """
 
     def __init__(
-        self, resource: Resource, representation: Representation, tables: Tables | None, key: str
+        self, resource: Resource, representation: Representation, tables: Tables | None, form: str
     ) -> None:
-        """`key` tells representations of one kind apart that share no encoding."""
         self._resource = resource
         self._version = representation.version
         self._plain = representation.shape is Shape.OBJECT
         self._tables = tables
-        self._key = key
+        self.form = form
         # A Table's columns come with its first event only, as from kube-apiserver.
         self._columns_due = tables is not None
+
+    @property
+    def shared(self) -> bool:
+        return not self._columns_due
+
+    def lines(self, events: Sequence[Event], predicate: Predicate | None) -> bytes:
+        """As a watcher with this selector is shown them."""
+        changes = ((event, change(event, predicate)) for event in events)
+        return b"".join([self.event(event, kind) for event, kind in changes if kind])
 
     def event(self, event: Event, kind: str) -> bytes:
         """`kind` comes from `change`."""
         if self._columns_due:
             return self.record(_shown(event, kind), kind)
-        key = (kind, self._key)
+        key = (kind, self.form)
         encoded = event.encoded.get(key)
         if encoded is None:
             encoded = event.encoded[key] = self.record(_shown(event, kind), kind)

@@ -11,7 +11,7 @@ time is up or the server stops: the client resumes from the last version that it
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -20,14 +20,14 @@ from aiohttp import web
 
 from apis.meta.errors import StatusError
 from apis.meta.resource import Resource
-from quotaapi.endpoints import frames, respond, shapes
+from quotaapi.endpoints import frames, outlet, respond, shapes
 from quotaapi.endpoints.api import Api
 from quotaapi.endpoints.exchange import Exchange
 from quotaapi.endpoints.frames import Framer
-from quotaapi.endpoints.listing import WatchQuery, watch_query
+from quotaapi.endpoints.listing import WatchQuery, read_query, watch_query
 from quotaapi.endpoints.negotiation import Representation, Shape, streamed
 from quotaapi.registry.rest import ListQuery, Rest
-from storage.interface import Event, Page, Predicate, Subscription
+from storage.interface import Delivery, Event, Page, Predicate, Subscription
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +49,7 @@ class _Watch:
     rest: Rest
     wanted: WatchQuery
     framer: Framer
+    request: web.BaseRequest
     answer: web.StreamResponse
     ends_at: float
     bookmark_at: float
@@ -58,13 +59,14 @@ async def watch(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse:
     info, resource = exchange.info, rest.resource
     representation = streamed(exchange.header("Accept"))
     shapes.check_shape(representation, is_list=False)
-    wanted = watch_query(resource, info.query)
+    wanted = await read_query(exchange, resource, watch_query)
     now = asyncio.get_running_loop().time()
     running = _Watch(
         api,
         rest,
         wanted,
         _framer(exchange, resource, representation),
+        exchange.request,
         web.StreamResponse(headers=respond.headers(exchange)),
         ends_at=now + _lifetime(api, wanted),
         bookmark_at=now + _until_bookmark(api),
@@ -128,9 +130,12 @@ async def _stream(running: _Watch, subscription: Subscription, initial: Page | N
     if initial is not None:
         await _write_state(running, initial)
     predicate = running.rest.matches(running.wanted.query)
+    framer, bookmarks = running.framer, running.wanted.bookmarks
     loop = asyncio.get_running_loop()
-    bookmarks = running.wanted.bookmarks
+    delivery = _delivery(running, predicate)
     while (now := loop.time()) < running.ends_at:
+        if delivery is not None and framer.shared:
+            subscription.deliver(delivery)
         until = min(running.ends_at, running.bookmark_at) if bookmarks else running.ends_at
         try:
             async with running.api.watches.interruptible():
@@ -138,34 +143,39 @@ async def _stream(running: _Watch, subscription: Subscription, initial: Page | N
         except TimeoutError:
             break
         if events:
-            await _write(running, _lines(running.framer, events, predicate))
+            await _write(running, framer.lines(events, predicate))
         if bookmarks and loop.time() >= running.bookmark_at:
             running.bookmark_at = loop.time() + _until_bookmark(running.api)
-            await _write(running, (running.framer.bookmark(subscription.progress),))
+            await _write(running, framer.bookmark(subscription.progress))
     if bookmarks:
-        await _write(running, (running.framer.bookmark(subscription.progress),))
+        await _write(running, framer.bookmark(subscription.progress))
     await running.answer.write_eof()
+
+
+def _delivery(running: _Watch, predicate: Predicate | None) -> Delivery | None:
+    if not outlet.chunked(running.request):
+        return None
+    framer = running.framer
+
+    def encode(events: Sequence[Event]) -> bytes:
+        return frames.chunk(framer.lines(events, predicate))
+
+    return Delivery(outlet.ChunkedOutlet(running.request), framer.form, encode)
 
 
 async def _write_state(running: _Watch, state: Page) -> None:
     framer, records = running.framer, state.records
     for start in range(0, len(records), _BATCH):
         batch = records[start : start + _BATCH]
-        await _write(running, [framer.record(record, frames.ADDED) for record in batch])
+        await _write(running, b"".join([framer.record(record, frames.ADDED) for record in batch]))
         await asyncio.sleep(0)
     if running.wanted.initial_events and running.wanted.bookmarks:
         end = framer.bookmark(state.resource_version, ends_initial_events=True)
-        await _write(running, (end,))
+        await _write(running, end)
 
 
-def _lines(framer: Framer, events: Sequence[Event], predicate: Predicate | None) -> list[bytes]:
-    changes = ((event, frames.change(event, predicate)) for event in events)
-    return [framer.event(event, change) for event, change in changes if change]
-
-
-async def _write(running: _Watch, lines: Iterable[bytes]) -> None:
+async def _write(running: _Watch, data: bytes) -> None:
     """Raises ConnectionError for a client that is gone, or that takes nothing for too long."""
-    data = b"".join(lines)
     if not data:
         return
     try:
@@ -184,5 +194,5 @@ async def _fail(running: _Watch, exchange: Exchange, error: StatusError) -> None
         if error.code != HTTPStatus.GONE:
             raise error
         await running.answer.prepare(exchange.request)
-    await _write(running, (frames.error_line(error.status()),))
+    await _write(running, frames.error_line(error.status()))
     await running.answer.write_eof()

@@ -16,10 +16,15 @@ from storage.interface import (
     SlowWatcher,
     StorageError,
     TooLargeResourceVersion,
+    UnreadableRecord,
 )
 
 RETRY_SECONDS = 1
 """After which a client should come again when the store is away: elections take about as long."""
+
+UNREADABLE = (
+    "what is stored is in a format that this release of the server does not know; nothing was done"
+)
 
 LowerError = TransactionError | StorageError
 LOWER_ERRORS = (TransactionError, StorageError)
@@ -41,6 +46,9 @@ def read_error(error: LowerError) -> StatusError:
                 "resume it from the last resourceVersion that was received",
                 RETRY_SECONDS,
             )
+        case UnreadableRecord():
+            # Which one it is, is the log's: the client may have no right to know of it.
+            return errors.service_unavailable(UNREADABLE, RETRY_SECONDS)
         case Unavailable():
             return errors.service_unavailable(
                 "the server's storage cannot be reached", RETRY_SECONDS
@@ -60,6 +68,8 @@ def write_error(error: LowerError, resource: Resource, verb: str, name: str) -> 
                 "before sending the request again",
                 RETRY_SECONDS,
             )
+        case UnreadableRecord():
+            return read_error(error)
         case Unavailable():
             done = "completed" if verb == "deletecollection" else "carried out"
             return errors.service_unavailable(

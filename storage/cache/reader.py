@@ -81,8 +81,15 @@ class CacheReader:
     def synced(self) -> bool:
         return self._reflector.synced
 
-    def by_index(self, resource: str, index: str, value: str) -> Sequence[Record]:
-        return self._cache.by_index(resource, index, value)
+    def cached(self, prefix: str, *, not_older_than: int = 0) -> Sequence[Record] | None:
+        if not self.synced or self._cache.version < not_older_than:
+            return None
+        return [entry.record for entry in self._cache.entries(prefix)]
+
+    def by_index(
+        self, resource: str, index: str, value: str, *, limit: int = 0
+    ) -> Sequence[Record]:
+        return self._cache.by_index(resource, index, value, limit=limit)
 
     async def current_version(self) -> int:
         revision = await self._backend.current_revision()

@@ -20,7 +20,8 @@ What ends the event stream, and what follows:
                                     cluster's: load again, every watcher gets Expired
     the check finds an older        etcd was restored: likewise
     revision than the cache's
-    an unreadable value             *pending* until it has been mended: nothing is passed over
+    an unreadable value             *pending* until it has been mended: nothing is passed over, and
+                                    watchers are sent elsewhere
 """
 
 import asyncio
@@ -102,6 +103,10 @@ class Reflector:
         self.state = State.PENDING
         self.loads = 0
         """How often the cache was loaded, the first time included."""
+        self.filled = asyncio.Event()
+        """Set when the cache has been *ready* for the first time."""
+        self.fault = ""
+        """The stored value that cannot be read, and keeps the cache from being served."""
 
     @property
     def synced(self) -> bool:
@@ -117,11 +122,17 @@ class Reflector:
                 except (Expired, TooLargeResourceVersion) as error:
                     _log.warning("the watch cache is loaded again: %s", error)
                     self._distrust()
-                except StorageError:
+                except StorageError as error:
                     # A stored value that cannot be read. Nothing may be passed over, so nothing
                     # is served from here until somebody has mended it.
-                    _log.exception("the watch cache cannot be loaded or kept")
+                    _log.log(
+                        logging.DEBUG if self.fault else logging.ERROR,
+                        "the watch cache cannot be loaded or kept: %s",
+                        error,
+                    )
                     self._distrust()
+                    self.fault = str(error)
+                    self._fanout.stop(self.fault)
                     # Once mended, the value is still in the history that looking back would meet.
                     self._looks_back = False
                 except Unavailable as error:
@@ -139,8 +150,10 @@ class Reflector:
                     waiting.set_result(False)
 
     def doubt(self) -> None:
-        """Check the history now: somebody was told a revision that is older than the cache's."""
+        """Load anew: somebody was told of a revision that is older than the cache's, or of another
+        value at the same one, which is no suspicion but a proof."""
         if self._watchdog is not None and not self._watchdog.expired():
+            self._must_load = True
             self._watchdog.reschedule(asyncio.get_running_loop().time())
 
     async def wait_for_revision(self, revision: int, timeout_seconds: float) -> bool:
@@ -249,6 +262,8 @@ class Reflector:
         reached = self._cache.revision
         if self.state is State.PENDING and reached >= self._ready_at:
             self.state = State.READY
+            self.filled.set()
+            self.fault = ""
         self._on_applied()
         if not self.synced:
             return

@@ -4,14 +4,15 @@ Entries are replaced and never changed, so a list that was copied stays what it 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from itertools import islice
 
 from apis.meta.transaction import Record
+from apis.meta.values import valueclass
 from storage.cache.ordered import Ordered
 from storage.interface import Extract, Facts
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Entry:
     """A stored object and what selectors and indexes need of it."""
 
@@ -72,9 +73,12 @@ class ResourceStore:
     def __len__(self) -> int:
         return len(self.entries)
 
-    def by_index(self, index: str, value: str) -> list[Record]:
+    def by_index(self, index: str, value: str, *, limit: int = 0) -> list[Record]:
+        """In key order; with a limit, so many of them, whichever they are: no matter how many
+        there are, no more than these are looked at."""
         keys = self._indexes.get(index, {}).get(value, ())
-        return [self.entries[key].record for key in sorted(keys)]
+        some = islice(keys, limit) if limit else keys
+        return [self.entries[key].record for key in sorted(some)]
 
     def _index(self, key: str, facts: Facts) -> None:
         for index, values in facts.indexes.items():

@@ -121,9 +121,9 @@ class WatchCache:
         store = self._stores.get(store_prefix(prefix))
         return store.under(prefix, start_after) if store is not None else []
 
-    def by_index(self, resource: str, index: str, value: str) -> list[Record]:
+    def by_index(self, resource: str, index: str, value: str, *, limit: int = 0) -> list[Record]:
         store = self._stores.get(resource_prefix(resource))
-        return store.by_index(index, value) if store is not None else []
+        return store.by_index(index, value, limit=limit) if store is not None else []
 
     def events_after(
         self, prefix: str, since: int, predicate: Predicate | None = None

@@ -7,15 +7,26 @@ The *mark*, the first 39 bytes, is of fixed width, since it holds what is only k
 transaction is put together: `p`, the write's position, and `t`, the transaction's id. 39 is a
 multiple of 3, so that the base64 of a value is the base64 of its mark followed by that of its
 remainder: the remainder is encoded once, however often a transaction is put together anew.
+
+`v` is the format, one digit. Neighbouring releases serve the same etcd while one replaces the other,
+in either direction, so a format takes two releases: one reads it, the next one writes it
+(`docs/decisions/0018`). What is in a format that is not among `READABLE`, or has a part that this
+release does not know, is refused whole.
 """
 
 from functools import lru_cache
 
 from apis.meta.transaction import NO_HEADER, Header, Record
 from storage.etcd import wire
-from storage.interface import StorageError
+from storage.interface import UnreadableRecord
 
-_START = b'{"v":1,"p":"'
+WRITTEN = 1
+READABLE = (1,)
+"""`WRITTEN`, the one before it while records of it may be left, and the one that the next release
+writes."""
+
+_STARTS = tuple(b'{"v":%d,"p":"' % version for version in READABLE)
+_MARK = b'{"v":%d,"p":"%%03d","t":"%%b"' % WRITTEN
 _POSITION = slice(12, 15)
 _TRANSACTION = slice(22, 38)
 MARK_BYTES = 39
@@ -24,18 +35,14 @@ _PLAIN = b"}"
 
 _FIELDS = frozenset({"v", "p", "t", "charge", "count", "prices"})
 
-_NO_MARK = b'{"v":1,"p":"000","t":"0000000000000000"'
+_NO_MARK = _MARK % (0, b"0" * 16)
 MARKER = _NO_MARK + b"}\n{}"
 """The value of a key of which only the revision matters."""
 
 
-class UnreadableRecord(StorageError):
-    """A stored value that this version of the server does not understand."""
-
-
 def mark(position: int, transaction: bytes) -> bytes:
     """The first 39 bytes of a value; `transaction` is 16 hex digits."""
-    return b'{"v":1,"p":"%03d","t":"%b"' % (position, transaction)
+    return _MARK % (position, transaction)
 
 
 def remainder(header: Header, body: bytes) -> bytes:
@@ -58,19 +65,19 @@ def remainder(header: Header, body: bytes) -> bytes:
 
 def transaction_of(value: bytes) -> bytes:
     """The id of the transaction that stored `value`; something no transaction has for foreign values."""
-    return value[_TRANSACTION] if value.startswith(_START) else b""
+    return value[_TRANSACTION] if value.startswith(_STARTS) else b""
 
 
 def mark_of(value: bytes) -> bytes:
     """Position and transaction of a stored value, as it begins; empty for foreign values."""
-    return value[: _TRANSACTION.stop] if value.startswith(_START) else b""
+    return value[: _TRANSACTION.stop] if value.startswith(_STARTS) else b""
 
 
 def decode(key: str, mod_revision: int, value: bytes) -> Record:
     """A stored value as a record. Raises UnreadableRecord."""
     end = value.find(b"\n", MARK_BYTES)
     position = value[_POSITION]
-    if end < 0 or not value.startswith(_START) or not position.isdigit():
+    if end < 0 or not value.startswith(_STARTS) or not position.isdigit():
         raise _unreadable(key, mod_revision, value)
     rest = value[MARK_BYTES:end]
     header = NO_HEADER if rest == _PLAIN else _header(rest)
@@ -99,7 +106,7 @@ def _unreadable(key: str, mod_revision: int, value: bytes) -> UnreadableRecord:
         version = wire.decode(line).get("v") if newline else None
     except (ValueError, AttributeError):
         version = None
-    if version is not None and version != 1:
+    if version is not None and version not in READABLE:
         what = f"is stored in format {version!r}, which this server does not know"
     else:
         what = "is not a record of this server"

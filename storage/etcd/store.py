@@ -9,12 +9,14 @@ from storage import versioner
 from storage.etcd import records, wire
 from storage.etcd.client import Client
 from storage.etcd.history import Marks
+from storage.etcd.own import OwnRecords
 from storage.etcd.refusals import FutureRevision, Unanswered
 from storage.etcd.shared import SharedAnswer
 from storage.etcd.watch import RawRevision, Watch
 from storage.interface import Expired, RawEvent, RawPage, TooLargeResourceVersion
 
 PROGRESS_KEY = INTERNAL + "progress"
+_MARK_TEXT = len(wire.b64(bytes(records.MARK_BYTES)))
 _PAGE_KEYS = 500
 """Most keys of one answer: some 1 MB of shoots, decoded without holding the event loop for long."""
 
@@ -38,8 +40,10 @@ class EtcdStore:
         self._identity = ""
         self._seen = 0
         self.marks = Marks()
+        self.own = OwnRecords()
         self._followed: tuple[str, int, bytes] | None = None
-        """Key, revision and mark of the last value that a watch of `events` delivered."""
+        """Key, revision and mark of the last value that a watch of `events` delivered, or of the
+        newest one that a range of everything found, with which a cache's load begins."""
         self.on_doubt: Callable[[], None] = lambda: None
         """Called when etcd's history is found not to be the one that was read before."""
 
@@ -82,15 +86,23 @@ class EtcdStore:
         found: dict[str, Snapshot] = {}
         for start in range(0, len(wanted), self._max_operations):
             part = wanted[start : start + self._max_operations]
-            body = wire.reads_request([self.full_key(key) for key in part], revision)
-            answer = await self.client.ask("/kv/txn", body)
-            seen = self.note(answer)
+            seen, ranges = await self.ranges(part, revision)
             revision = revision or seen
-            for key, response in zip(part, answer["responses"], strict=True):
-                found[key] = self.snapshot(key, response["response_range"])
+            for key, answer in zip(part, ranges, strict=True):
+                found[key] = self.snapshot(key, answer)
         if not wanted:
             revision = await self.current_revision()
         return revision, found
+
+    async def ranges(
+        self, keys: Sequence[str], revision: int = 0
+    ) -> tuple[int, Sequence[wire.Message]]:
+        """etcd's revision, and what a range of each key answers, all at one revision: the newest
+        where `revision` is 0. As many keys as one Txn takes. Raises Unavailable."""
+        body = wire.reads_request([self.full_key(key) for key in keys], revision)
+        answer = await self.client.ask("/kv/txn", body)
+        found = [response["response_range"] for response in answer["responses"]]
+        return self.note(answer), found
 
     def snapshot(self, key: str, answer: wire.Message) -> Snapshot:
         """A key as a range of it alone answered."""
@@ -114,6 +126,8 @@ class EtcdStore:
         end = wire.range_end(self.full_key(prefix))
         total = -1
         at = revision
+        if not prefix and not start_after:
+            self._followed = None
         result: list[Record] = []
         more = True
         while more and not (limit and len(result) >= limit):
@@ -127,6 +141,8 @@ class EtcdStore:
                 value = wire.unb64(kv.get("value", ""))
                 key, modified = self.relative_key(full), wire.number(kv, "mod_revision")
                 self.marks.note(key, modified, value)
+                if not prefix and (self._followed is None or modified > self._followed[1]):
+                    self._followed = (key, modified, records.mark_of(value))
                 result.append(records.decode(key, modified, value))
                 first = full + b"\0"
         return RawPage(result, at, more, total)
@@ -196,14 +212,17 @@ class EtcdStore:
         revision = wire.number(kv, "mod_revision")
         if raw.get("type") == "DELETE":
             return RawEvent(key, None, revision, index)
-        value = wire.unb64(kv.get("value", ""))
-        self.marks.note(key, revision, value)
-        self._followed = (key, revision, records.mark_of(value))
-        record = records.decode(key, revision, value)
+        text = kv.get("value", "")
+        mark = records.mark_of(wire.unb64(text[:_MARK_TEXT]))
+        self.marks.note(key, revision, mark)
+        self._followed = (key, revision, mark)
+        record = self.own.take(key, revision, mark)
+        if record is None:
+            record = records.decode(key, revision, wire.unb64(text))
         return RawEvent(key, record, revision, record.position)
 
     async def _check_history(self, after_revision: int) -> None:
-        """Raises Expired where what the last watch delivered is not what etcd has (`history`)."""
+        """Raises Expired where what was delivered or loaded is not what etcd has (`history`)."""
         followed, self._followed = self._followed, None
         if followed is None or followed[1] > after_revision:
             return
@@ -233,6 +252,7 @@ class EtcdStore:
             "range_end": wire.b64(wire.range_end(self.prefix)).decode(),
             "start_revision": str(after_revision + 1),
             "progress_notify": True,
+            "fragment": True,
         }
         body = wire.encode({"create_request": request})
         async with self.client.stream("/watch", body) as stream:

@@ -18,6 +18,11 @@ etcd of its own never writes it.
 A watch that starts at exactly the revision to which etcd was compacted is served without that
 revision's deletes (seen with 3.4.23 and 3.5.1) and without a word about it. So before anything of a
 watch is handed on, the revision before its start is read, which fails if it is compacted.
+
+A watch that starts far back is asked for in fragments: otherwise etcd makes one message of a
+thousand revisions, which may be a hundred megabytes, comes after seconds of silence and is one line
+of JSON. Fragments come in a row and are cut between any two events: of a revision that
+goes on in the next one, nothing is handed on before.
 """
 
 import asyncio
@@ -60,6 +65,8 @@ class Watch:
         self._suspicious = False
         self._owed = 0
         """The marker's revision that has to come before the next silence ends."""
+        self._begun: Sequence[wire.Message] = ()
+        """Events of a revision that goes on in the next fragment."""
 
     async def opened(self, known: str) -> None:
         """Wait for etcd's confirmation. `known` is the cluster that `after_revision` belongs to.
@@ -99,7 +106,10 @@ class Watch:
         events = message.get("events")
         if not events:
             return self._progress(revision)
-        revisions = _by_revision(events)
+        revisions = _by_revision([*self._begun, *events])
+        self._begun = revisions.pop()[1] if message.get("fragment") else ()
+        if not revisions:
+            return ()
         self._last = revisions[-1][0]
         if self._last >= self._owed:
             self._owed = 0
@@ -140,7 +150,7 @@ class Watch:
 
 
 def _by_revision(events: Sequence[wire.Message]) -> list[RawRevision]:
-    """A message's events, grouped: etcd never splits a revision between messages."""
+    """Events in order, grouped: only fragments of one message split a revision."""
     grouped: list[tuple[int, list[wire.Message]]] = []
     for event in events:
         revision = wire.number(event["kv"], "mod_revision")

@@ -36,21 +36,22 @@ class World:
 
     # -- the directory, from the records themselves ---------------------------------------
 
-    def shoots_of(self, binding_key: str) -> list[str]:
-        del binding_key
+    def shoots_of(self, binding_key: str, limit: int) -> list[str]:
+        del binding_key, limit
         return ["ns/some-shoot"]
 
-    def bindings_of(self, namespace: str, name: str) -> list[str]:
-        del namespace, name
+    def bindings_of(self, namespace: str, name: str, limit: int) -> list[str]:
+        del namespace, name, limit
         return ["ns/some-binding"]
 
-    def usages_of(self, namespace: str, name: str) -> list[str]:
-        return [
+    def usages_of(self, namespace: str, name: str, limit: int) -> list[str]:
+        found = [
             key
             for key, record in self.records.items()
             if key.startswith("garden.sapcloud.io/quotausages/")
             and record.object()["spec"]["quotaRef"] == {"namespace": namespace, "name": name}
         ]
+        return found[:limit]
 
     async def catch_up(self) -> None:
         return

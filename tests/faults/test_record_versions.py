@@ -51,7 +51,7 @@ async def test_a_record_of_a_newer_format_is_neither_misread_nor_overwritten(
 
             # Charging an account that cannot be read would be charging it wrongly.
             refused = await _until_refused(api)
-            assert refused in {500, 503, 504}
+            assert refused == 503
             for request in (
                 api.get("Quota", "garden-trial", "quota"),
                 api.delete("Shoot", "garden-dev", "old"),
@@ -59,7 +59,7 @@ async def test_a_record_of_a_newer_format_is_neither_misread_nor_overwritten(
                 api.patch("Quota", "garden-trial", "quota", {"spec": {"metrics": {}}}),
             ):
                 answer = await request
-                assert answer.status in {500, 503, 504}, answer
+                assert answer.status == 503, answer
             assert await stored(etcd.endpoint, QUOTA) == newer
             assert "is stored in format 2, which this server does not know" in server.log()
 
@@ -110,8 +110,8 @@ async def test_a_header_with_a_part_of_a_later_release_is_refused_not_dropped(
             line, newline, rest = value.partition("\n")
             await put(etcd.endpoint, QUOTA, f'{line[:-1]},"later":"x"}}{newline}{rest}')
 
-            assert await _until_refused(api) in {500, 503, 504}
-            assert (await api.create(a_shoot(name="new"))).status in {500, 503, 504}
+            assert await _until_refused(api) == 503
+            assert (await api.create(a_shoot(name="new"))).status == 503
             assert '"later":"x"' in await stored(etcd.endpoint, QUOTA)
 
 

@@ -1,6 +1,8 @@
 """`quotaapi audit` on a real etcd: what it finds, and where it begins and ends."""
 
+import asyncio
 import base64
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +52,36 @@ def etcd(url: str, method: str, **body: Any) -> dict[str, Any]:
 
 def b64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
+
+
+async def test_an_installation_is_audited_while_clients_work(
+    tmp_path: Path, own_etcd_url: str
+) -> None:
+    """Again and again, each time from where the one before ended."""
+    with ServerProcess(tmp_path / "one", etcd_servers=own_etcd_url) as server:
+        async with server.client() as session:
+            api = Api(session)
+            await have_shoots(api, 1)
+            stop = asyncio.Event()
+
+            async def client(name: str) -> None:
+                while not stop.is_set():
+                    assert (await api.create(a_shoot(name=name))).status == 201
+                    assert (await api.delete("Shoot", "garden-dev", name)).status == 200
+
+            spans: list[tuple[int, int]] = []
+            async with asyncio.TaskGroup() as clients:
+                for number in range(4):
+                    clients.create_task(client(f"busy-{number}"))
+                for _ in range(3):
+                    since = ("--from-revision", str(spans[-1][1])) if spans else ()
+                    found = await asyncio.to_thread(assert_exact, own_etcd_url, *since)
+                    spans.append((found["firstRevision"], found["lastRevision"]))
+                stop.set()
+
+    assert all(first < last for first, last in spans)
+    assert all(later[0] == earlier[1] for earlier, later in itertools.pairwise(spans))
+    assert assert_exact(own_etcd_url)["shoots"] == 1
 
 
 async def have_shoots(api: Api, count: int) -> None:

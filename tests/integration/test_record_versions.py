@@ -15,6 +15,7 @@ from tests.harness.api import Api
 from tests.harness.etcd import assert_exact
 from tests.harness.server import ROOT, ServerProcess
 
+QUOTA = "/registry/garden.sapcloud.io/quotas/garden-trial/quota"
 SHOOT = "/registry/garden.sapcloud.io/shoots/garden-dev/shoot"
 LATER_FORMATS = {
     "format": (b'{"v":1', b'{"v":2'),
@@ -80,7 +81,7 @@ async def test_what_a_later_release_stored_is_neither_served_nor_written_over(
             ]
             other = await api.create(a_shoot(name="other"))
 
-            assert [answer.status for answer in answers if answer.status < 500] == []
+            assert {answer.status for answer in answers} == {503}
             assert read(own_etcd_url, SHOOT) == unknown
             assert audit(own_etcd_url) == 2
             put(own_etcd_url, SHOOT, known)
@@ -88,6 +89,47 @@ async def test_what_a_later_release_stored_is_neither_served_nor_written_over(
             names = {shoot["metadata"]["name"] for shoot in await api.items("Shoot")}
             assert names == {"shoot"} | ({"other"} if other.status == 201 else set())
     assert_exact(own_etcd_url, "--from-revision", str(_revision(own_etcd_url)))
+
+
+async def test_nothing_is_admitted_to_a_quota_with_a_metric_that_only_a_later_release_knows(
+    tmp_path: Path, own_etcd_url: str
+) -> None:
+    """It could not be charged there. What other quotas allow goes on."""
+    with ServerProcess(tmp_path / "one", etcd_servers=own_etcd_url) as server:
+        async with server.client() as session:
+            api = Api(session)
+            await api.have(
+                a_profile(),
+                a_quota(name="quota", metrics={"cpu": "100", "gpu": "5"}),
+                a_quota(name="other"),
+                a_binding(name="binding", quotas=["quota"]),
+                a_binding(name="other", quotas=["other"]),
+                a_shoot(name="shoot"),
+            )
+            known = read(own_etcd_url, QUOTA)
+            put(own_etcd_url, QUOTA, known.replace(b'"gpu":', b'"qpu":'))
+            await until_listed(api, "qpu")
+
+            refused = [
+                await api.create(a_shoot(name="never")),
+                await api.delete("Shoot", "garden-dev", "shoot"),
+            ]
+            admitted = await api.create(a_shoot(name="another", binding="other"))
+
+            assert [answer.status for answer in refused if answer.status < 500] == []
+            assert admitted.status == 201
+            assert {shoot["metadata"]["name"] for shoot in await api.items("Shoot")} == {
+                "shoot",
+                "another",
+            }
+
+
+async def until_listed(api: Api, metric: str) -> None:
+    async with asyncio.timeout(20):
+        quota = await api.get("Quota", "garden-trial", "quota")
+        while metric not in quota.body["spec"]["metrics"]:
+            await asyncio.sleep(0.05)  # another process: there is nothing to wait on
+            quota = await api.get("Quota", "garden-trial", "quota")
 
 
 def _revision(url: str) -> int:

@@ -46,6 +46,39 @@ async def test_a_guard_of_another_history_does_not_hold_though_its_revision_does
         twin.stop()
 
 
+async def test_a_watch_does_not_begin_in_another_history_than_what_was_loaded(
+    own_etcd: EtcdProcess, tmp_path: Path
+) -> None:
+    """A backup is restored between a cache's load and its first watch."""
+    twin = EtcdProcess(tmp_path / "twin")
+    try:
+        twin.start()
+        async with (
+            tcp_proxy(own_etcd.port) as proxy,
+            etcd_stack(proxy.endpoint) as stack,
+            etcd_stack(twin.endpoint) as other,
+        ):
+            for store in (stack, other):
+                for number in range(3):
+                    await store.commits.commit(create(f"key-{number}"))
+            loaded = await stack.store.range("")
+            for number in range(5):
+                await other.commits.commit(create(f"more-{number}"))
+            proxy.lead_to(twin.port)
+            stack.store._identity = other.store.identity
+
+            with pytest.raises(Expired):
+                await anext(stack.store.events(loaded.revision))
+
+            again = await stack.store.range("")
+            await other.commits.commit(create("last"))
+            events = stack.store.events(again.revision)
+            assert [event.key for event in (await anext(events))[1]] == ["last"]
+            await events.aclose()
+    finally:
+        twin.stop()
+
+
 async def test_a_watch_does_not_go_on_in_another_history(
     own_etcd: EtcdProcess, tmp_path: Path
 ) -> None:

@@ -9,9 +9,8 @@ import pytest
 from apis.meta.keys import INTERNAL
 from apis.meta.transaction import Delete, Put, Record, Transaction, Unavailable
 from storage.etcd import wire
-from storage.etcd.records import UnreadableRecord
 from storage.etcd.store import PROGRESS_KEY, EtcdStore
-from storage.interface import Expired, RawEvent
+from storage.interface import Expired, RawEvent, UnreadableRecord
 from tests.contract.stacks import etcd_stack
 from tests.etcd_process import EtcdProcess
 from tests.integration.etcd.helpers import body, create, update
@@ -66,6 +65,38 @@ async def test_an_etcd_of_its_own_is_never_written_to_by_a_watch(own_etcd: EtcdP
             for _ in range(5):
                 assert await anext(events) == (start, [])
         assert await stack.store.current_revision() == start
+
+
+async def test_a_long_history_comes_in_messages_of_bounded_size_and_revisions_are_whole(
+    own_etcd: EtcdProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[int] = []
+    decode = wire.decode
+
+    def noting(line: bytes) -> wire.Message:
+        lines.append(len(line))
+        message: wire.Message = decode(line)
+        return message
+
+    async with etcd_stack(own_etcd.endpoint, progress_seconds=10) as stack:
+        value = b'{"text":"%s"}' % (b"x" * 10_000)
+        start = await stack.store.current_revision()
+        written = {}
+        for number in range(60):
+            # Of an odd number of bytes, so that a piece ends in the midst of a revision.
+            puts = [Put(f"key-{number}-{each}", value) for each in range(17)]
+            committed = await stack.commits.commit(Transaction({put.key: 0 for put in puts}, puts))
+            written[committed.revision] = [put.key for put in puts]
+        monkeypatch.setattr(wire, "decode", noting)
+        async with watching(stack.store, start) as events:
+            seen: dict[int, list[str]] = {}
+            while len(seen) < len(written):
+                revision, batch = await anext(events)
+                seen[revision] = [event.key for event in batch]
+
+    assert seen == written
+    assert max(lines) < 4_000_000
+    assert sum(lines) > 3 * max(lines)
 
 
 async def test_a_watch_that_stalls_is_cut_and_resumes_without_loss(

@@ -31,7 +31,7 @@ def test_canonical_text_means_the_same(text: str, labels: dict[str, str]) -> Non
     assert again.matches(labels) == selector.matches(labels)
 
 
-@given(st.lists(requirements, max_size=4), label_sets)
+@given(st.lists(requirements, max_size=20), label_sets)
 def test_a_selector_matches_when_each_requirement_does(
     parts: list[str], labels: dict[str, str]
 ) -> None:

@@ -5,12 +5,14 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from apis.garden.v1beta1.register import QUOTA
 from apis.meta.codec import Decoded, decode_json
-from apis.meta.errors import StatusError
+from apis.meta.errors import StatusError, service_unavailable
 from apis.meta.transaction import Object
 from quotaapi.controllers.collector import Collector
 from quotaapi.registry.options import DeleteOptions, WriteOptions, Written
-from quotaapi.registry.rest import Rest
+from quotaapi.registry.rest import ListQuery, Rest
+from storage.interface import Page
 from tests.builders import API_VERSION, a_binding, a_profile, a_quota
 from tests.fakes.leading import directly
 from tests.fakes.registry_rig import USER, a_query
@@ -303,3 +305,41 @@ class Breaking:
             self.broke.set()
             raise StatusError(410, "Expired", "gone")
         return self._rest.watch(namespace, query, since)
+
+
+class Failing:
+    """A collection whose watch fails at the moment at which its reader is ended."""
+
+    resource = QUOTA
+
+    def __init__(self) -> None:
+        self.waited = asyncio.Event()
+
+    async def list(self, _namespace: str, _query: ListQuery) -> Page:
+        return Page((), 1)
+
+    @asynccontextmanager
+    async def watch(
+        self, _namespace: str, _query: ListQuery, _since: int
+    ) -> AsyncIterator["Failing"]:
+        yield self
+
+    async def next(self, _timeout_seconds: float) -> tuple[()]:
+        self.waited.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise service_unavailable("the watch broke", 1) from None
+        return ()
+
+
+async def test_it_ends_when_it_is_told_to_while_its_watches_break() -> None:
+    failing = Failing()
+    collector = Collector({"quotas": failing}, directly)  # type: ignore[dict-item]  # what it uses
+    running = asyncio.ensure_future(collector.run())
+    await failing.waited.wait()
+
+    running.cancel()
+    await asyncio.wait([running], timeout=5)
+
+    assert running.cancelled()

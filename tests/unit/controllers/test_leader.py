@@ -74,6 +74,7 @@ class Running:
     def __init__(self, leader: Leader) -> None:
         self.leader = leader
         self.working = 0
+        self.fault = ""
 
     async def duty(self) -> None:
         self.working += 1
@@ -92,6 +93,7 @@ async def running(lessor: Lessor, name: str = "one") -> AsyncIterator[Running]:
         clock=lessor.clock,
         jitter=lambda: 0.5,
         sleep=lessor.sleep,
+        unfit=lambda: found.fault,
     )
     found = Running(leader)
     task = asyncio.ensure_future(leader.run([found.duty]))
@@ -106,6 +108,20 @@ async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(5):
         while not condition():  # noqa: ASYNC110 -- a counter, no event
             await asyncio.sleep(0)
+
+
+async def test_a_replica_that_cannot_read_what_is_stored_leaves_leading_to_others() -> None:
+    lessor = Lessor()
+    async with running(lessor) as one, running(lessor, "two") as two:
+        await until(lambda: one.working == 1)
+
+        one.fault = "something is stored in format 2"
+        await until(lambda: two.working == 1)
+        assert one.working == 0
+
+        one.fault, two.fault = "", "something is stored in format 2"
+        await until(lambda: one.working == 1)
+        assert two.working == 0
 
 
 async def test_the_first_comer_leads_and_does_its_duties() -> None:

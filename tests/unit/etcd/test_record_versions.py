@@ -4,6 +4,7 @@ import pytest
 
 from apis.meta.transaction import Header
 from storage.etcd import records
+from storage.interface import UnreadableRecord
 
 ID = b"0123456789abcdef"
 
@@ -22,12 +23,12 @@ def test_every_part_of_a_header_that_this_release_writes_is_read() -> None:
 def test_a_part_of_a_header_that_a_later_release_added_is_not_dropped(header: Header) -> None:
     value = stored(header).replace(b"}\n{", b',"lease":"x"}\n{')
 
-    with pytest.raises(records.UnreadableRecord, match="k at revision 5 has a header with parts"):
+    with pytest.raises(UnreadableRecord, match="k at revision 5 has a header with parts"):
         records.decode("k", 5, value)
 
 
 def test_a_later_format_is_named() -> None:
     value = stored(Header(count=1)).replace(b'{"v":1', b'{"v":3')
 
-    with pytest.raises(records.UnreadableRecord, match="k at revision 5 is stored in format 3"):
+    with pytest.raises(UnreadableRecord, match="k at revision 5 is stored in format 3"):
         records.decode("k", 5, value)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from apis.meta.transaction import NO_HEADER, Header, Record
 from storage.etcd import records, wire
+from storage.interface import UnreadableRecord
 
 ID = b"0123456789abcdef"
 BODY = b'{"apiVersion":"v1","kind":"T","metadata":{"name":"x"}}'
@@ -71,12 +72,12 @@ def test_a_foreign_value_has_no_transaction(foreign: bytes) -> None:
 @pytest.mark.parametrize("version", ["2", '"1"', "1.5", "10", "null"])
 def test_an_unknown_format_is_refused_by_name(version: str) -> None:
     stored = value().replace(b'"v":1', b'"v":' + version.encode())
-    with pytest.raises(records.UnreadableRecord, match="k at revision 5"):
+    with pytest.raises(UnreadableRecord, match="k at revision 5"):
         records.decode("k", 5, stored)
 
 
 def test_the_refusal_names_the_format() -> None:
-    with pytest.raises(records.UnreadableRecord, match="stored in format 2"):
+    with pytest.raises(UnreadableRecord, match="stored in format 2"):
         records.decode("k", 5, value().replace(b'"v":1', b'"v":2'))
 
 
@@ -95,7 +96,7 @@ def test_the_refusal_names_the_format() -> None:
     ],
 )
 def test_a_foreign_value_is_refused(foreign: bytes) -> None:
-    with pytest.raises(records.UnreadableRecord, match="not a record of this server"):
+    with pytest.raises(UnreadableRecord, match="not a record of this server"):
         records.decode("k", 5, foreign)
 
 
@@ -103,7 +104,7 @@ def test_a_foreign_value_is_refused(foreign: bytes) -> None:
 def test_no_value_is_worse_than_unreadable(stored: bytes) -> None:
     try:
         records.decode("k", 5, stored)
-    except records.UnreadableRecord:
+    except UnreadableRecord:
         return
     assert stored.startswith(b'{"v":1,"p":"')
 

@@ -3,11 +3,13 @@
 import asyncio
 from datetime import UTC, datetime
 
+import pytest
+
 from apis.garden.v1beta1.register import SHOOT
 from apis.garden.v1beta1.shoot import EXPIRATION
 from apis.meta.codec import Decoded
 from apis.meta.request import UserInfo
-from quotaapi.controllers.lifetime import USER, Lifetime
+from quotaapi.controllers.lifetime import ROUND_SECONDS, USER, Lifetime
 from quotaapi.endpoints.mutations import Mutations
 from quotaapi.registry.options import DeleteOptions, WriteOptions
 from tests.builders import a_shoot
@@ -83,3 +85,28 @@ async def test_a_time_that_something_else_of_the_shoot_names_is_not_its_own() ->
     await run_round(rest)
 
     assert list(rest.records) == [("ns", "plain")]
+
+
+async def test_what_expired_while_nobody_led_is_deleted_at_once_and_then_it_is_looked_again() -> (
+    None
+):
+    rest = await shoots(old=PAST)
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 1:
+            assert not rest.records
+            late = a_shoot(name="late", namespace="ns")
+            late["metadata"]["annotations"] = {EXPIRATION: PAST}
+            await rest.create(UserInfo("x"), "ns", Decoded(late), WriteOptions())
+            return
+        raise asyncio.CancelledError
+
+    async with asyncio.TaskGroup() as tasks:
+        controller = Lifetime(rest, Mutations(tasks, 10).run, lambda: NOW, sleep=sleep)
+        with pytest.raises(asyncio.CancelledError):
+            await controller.run()
+
+    assert controller.deleted == 2
+    assert pauses == [ROUND_SECONDS, ROUND_SECONDS]

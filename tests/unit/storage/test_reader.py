@@ -32,6 +32,9 @@ from tests.storage_kit import (
 KEYS = [shoot_key(f"shoot-{number}") for number in range(5)]
 
 
+TURNS = 20
+"""Of the event loop: more than a reader takes until it waits for the cache."""
+
 SHORT = Patience(catch_up_seconds=0.02, future_seconds=0.05, turn_seconds=0.0)
 
 
@@ -123,7 +126,9 @@ async def test_a_version_in_the_near_future_is_waited_for() -> None:
     async with running(backend, backend.commit) as stack:
         options = ListOptions(resource_version=7_000, match="NotOlderThan")
         asked = asyncio.ensure_future(stack.reader.list(SHOOTS, options))
-        await asyncio.sleep(0.005)
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+        assert not asked.done()
         await backend.commit(creating(shoot_key("new")))
         page = await asked
         assert page.resource_version == 7_999

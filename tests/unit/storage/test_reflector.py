@@ -94,10 +94,38 @@ async def test_an_unreadable_value_keeps_the_cache_from_serving() -> None:
     stack = a_stack(backend, backend.commit)
     reflecting = asyncio.ensure_future(stack.reflector.run())
     assert not await stack.reflector.wait_until_synced(0.02)
+    assert stack.reflector.fault == "not a record of this server"
     backend.unreadable = False
     assert await stack.reflector.wait_until_synced(5)
+    assert stack.reflector.fault == ""
     reflecting.cancel()
     await asyncio.wait([reflecting])
+
+
+async def test_watchers_are_sent_elsewhere_where_a_value_cannot_be_read() -> None:
+    backend = MemoryBackend()
+    async with (
+        running(backend, backend.commit) as stack,
+        stack.reader.watch(SHOOTS, 0, None) as watching,
+    ):
+        backend.unreadable = True
+        stack.reflector.doubt()
+
+        with pytest.raises(Unavailable, match="not a record of this server"):
+            await watching.next(5)
+
+
+async def test_a_proof_of_another_history_leads_to_a_load_whatever_the_revision() -> None:
+    backend = MemoryBackend()
+    async with running(backend, backend.commit) as stack:
+        loads = stack.reflector.loads
+
+        stack.reflector.doubt()
+
+        async with asyncio.timeout(5):
+            while stack.reflector.loads == loads:  # noqa: ASYNC110 -- a counter, no event
+                await asyncio.sleep(0)
+        assert await stack.reflector.wait_until_synced(5)
 
 
 async def test_a_load_waits_for_etcd_to_come_up() -> None:
