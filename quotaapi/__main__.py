@@ -1,12 +1,13 @@
 """`python -m quotaapi`: argv -> Config -> the server."""
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from quotaapi import __version__, config
+from quotaapi import __version__
 
 _COMMANDS = {
     "serve": "run the API server",
@@ -39,14 +40,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = import_module("quotaapi.registration.command")
         done: int = command.run(parsed.command, parsed.arguments)
         return done
+    # Until it serves; `server.collection` has the reasons.
+    gc.disable()
     try:
-        chosen = config.parse(parsed.arguments, os.environ)
+        return _serve(parsed.arguments)
+    finally:
+        gc.enable()
+
+
+def _serve(arguments: Sequence[str]) -> int:
+    # Imported here, as the other commands are: most of a start is imports.
+    from quotaapi import config, server
+
+    try:
+        chosen = config.parse(arguments, os.environ)
     except config.ConfigError as error:
         print(f"quotaapi serve: {error}", file=sys.stderr)  # noqa: T201 -- before logging is set up
         return 2
-    from quotaapi import server
-
-    return server.run(chosen)
+    return server.run(chosen, os.environ)
 
 
 if __name__ == "__main__":

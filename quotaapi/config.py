@@ -21,6 +21,8 @@ class Config:
     `etcd_servers` empty: an etcd of the server's own in `data_dir`. `min_request_timeout_seconds`
     bounds watches from below: one without `timeoutSeconds` lives between it and twice it.
 
+    `workers`: processes that serve the port. What is limited here is limited for all together.
+
     `in_cluster`: the pod's service account is there to be used. `authentication_kubeconfig` and
     `authorization_kubeconfig` stand in for `kubeconfig` where they are given.
     """
@@ -28,6 +30,7 @@ class Config:
     bind_address: str = "127.0.0.1"
     secure_port: int = 8443
     data_dir: Path = Path("quotaapi.data")
+    workers: int = 1
     tls_cert_file: Path | None = None
     tls_private_key_file: Path | None = None
     client_ca_file: Path | None = None
@@ -116,6 +119,10 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     add("--bind-address", metavar="IP", help="address to listen on (default 127.0.0.1)")
     add("--secure-port", type=int, metavar="PORT", help="HTTPS port (default 8443; 0: any)")
     add("--data-dir", type=Path, metavar="DIR", help="certificates, etcd (default quotaapi.data)")
+    add(
+        "--workers", type=_positive, metavar="N",
+        help="processes that share the port, one a core; each has caches of its own (default 1)",
+    )  # fmt: skip
     add("--tls-cert-file", type=Path, metavar="FILE", help="serving certificate, with its chain")
     add("--tls-private-key-file", type=Path, metavar="FILE", help="key of --tls-cert-file")
     add("--client-ca-file", type=Path, metavar="FILE", help="who signs client certificates, too")
@@ -163,10 +170,14 @@ def _add_limit_flags(parser: argparse.ArgumentParser) -> None:
     for flag, text in durations.items():
         dest = flag.lstrip("-").replace("-", "_") + "_seconds"
         add(flag, type=_seconds, metavar="DURATION", dest=dest, help=text)
-    add("--max-requests-inflight", type=_positive, metavar="N", help="reads at once (default 400)")
+    divided = "divided among the workers, rounded up"
+    add(
+        "--max-requests-inflight", type=_positive, metavar="N",
+        help=f"reads at once (default 400), {divided}",
+    )  # fmt: skip
     add(
         "--max-mutating-requests-inflight", type=_positive, metavar="N",
-        help="writes at once (default 200)",
+        help=f"writes at once (default 200), {divided}",
     )  # fmt: skip
     add("--log-level", choices=("DEBUG", "INFO", "WARNING", "ERROR"), help="default INFO")
     add("--v", "-v", type=int, metavar="N", help=f"kube's verbosity; {_VERBOSE} and more: DEBUG")

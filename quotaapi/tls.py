@@ -60,6 +60,11 @@ def ensure(data_dir: Path, bind_address: str, clock: Clock) -> Material:
         _save(data_dir, "ca", authority)
     _ensure_leaf(data_dir, "server", authority, now, _server_template(bind_address))
     _ensure_leaf(data_dir, "admin", authority, now, _ADMIN)
+    return material(data_dir)
+
+
+def material(data_dir: Path) -> Material:
+    """Where `ensure` puts everything."""
     return Material(
         ca_cert=data_dir / "ca.crt",
         server_cert=data_dir / "server.crt",

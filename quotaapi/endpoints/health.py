@@ -33,6 +33,10 @@ class Health:
             for path in (f"/{group}", *(f"/{group}/{name}" for name in checks))
         )
 
+    def passes(self, group: str) -> bool:
+        """What a probe would hear, without its words in the log."""
+        return not any(check() for check in self._groups[group].values())
+
     def covers(self, path: str) -> bool:
         """Whether `path` is for this object to answer, to everybody."""
         return path.strip("/").partition("/")[0] in self._groups

@@ -42,6 +42,7 @@ from quotaapi.filters.accounting import RequestCounts
 from quotaapi.filters.inflight import InflightLimit
 from quotaapi.lookups import NewestRecords
 from quotaapi.registry import identity
+from quotaapi.registry.heavy import Heavy
 from quotaapi.registry.rest import Rest
 from quotaapi.registry.wiring import Admit
 from quotaapi.resources.stores import stores
@@ -75,6 +76,9 @@ class Server:
     mutations: Mutations
     watches: Watches
     handler: WebHandler
+    health: Health
+    numbers: metrics.Source
+    heavy: Heavy
 
 
 @dataclass(slots=True)
@@ -85,9 +89,17 @@ class Phase:
 
 
 def build(
-    config: Config, storage: Storage, tasks: asyncio.TaskGroup, phase: Phase, access: Access
+    config: Config,
+    storage: Storage,
+    tasks: asyncio.TaskGroup,
+    phase: Phase,
+    access: Access,
+    gather: metrics.Gather | None = None,
 ) -> Server:
-    """Everything above etcd; `tasks` will own the writes. Long, since it is one list of all parts."""
+    """Everything above etcd; `tasks` will own the writes. Long, since it is one list of all parts.
+
+    `gather`: where this process is one of several workers, the numbers of all of them.
+    """
     built = storage.stack
     around = Surroundings(CacheDirectory(built.reader), utc_now, identity.new_uid)
     evaluator = Evaluator(
@@ -95,9 +107,11 @@ def build(
         around,
         workers=config.quota_workers,
         timeout_seconds=config.admission_timeout_seconds,
+        max_object_bytes=config.etcd_max_request_bytes,
         views=Views(config.quota_cache_size * _VIEWS_PER_QUOTA),
     )
-    rests = _registry(built, evaluator, access)
+    heavy = Heavy()
+    rests = _registry(built, evaluator, access, heavy)
     mutations = Mutations(tasks, config.max_mutating_requests_inflight)
     watches = Watches()
     api = Api(
@@ -114,26 +128,46 @@ def build(
     numbers = Numbers(storage, evaluator, mutations, watches)
 
     def rests_under(mandate: MandateOf) -> Mapping[str, Rest]:
-        return _registry(built, evaluator, access, mandate)
+        return _registry(built, evaluator, access, heavy, mandate)
 
     # Of their own: what controllers write takes no client's place.
     own_writes = Mutations(tasks, config.max_mutating_requests_inflight)
     writers = Writers(evaluator, own_writes, rests_under, utc_now)
     duties = build_duties(config, storage, writers, collects=not access.garbage_collected)
+    sources = (counts.statistics, numbers.statistics, duties.statistics, pulse.statistics)
     pages = {
         **_documents((*health.paths, "/metrics")),
-        "/metrics": metrics.page(
-            (counts.statistics, numbers.statistics, duties.statistics, pulse.statistics)
-        ),
+        "/metrics": metrics.page(sources, gather),
     }
     alone = standalone.nothing if config.delegated else standalone.finder(access.authorizer)
-    filters = _filters(config, access, health=health, mutations=mutations, counts=counts)
+    filters = _filters(
+        config, access, health=health, mutations=mutations, counts=counts, heavy=heavy
+    )
     handler = chain.build(filters, dispatcher(api, pages, alone))
-    return Server(storage, evaluator, duties, probe, pulse, mutations, watches, handler)
+    own_numbers = metrics.all_of(sources)
+    return Server(
+        storage,
+        evaluator,
+        duties,
+        probe,
+        pulse,
+        mutations,
+        watches,
+        handler,
+        health,
+        own_numbers,
+        heavy,
+    )
 
 
 def _filters(
-    config: Config, access: Access, *, health: Health, mutations: Mutations, counts: RequestCounts
+    config: Config,
+    access: Access,
+    *,
+    health: Health,
+    mutations: Mutations,
+    counts: RequestCounts,
+    heavy: Heavy,
 ) -> chain.Filters:
     return chain.Filters(
         health=health,
@@ -146,6 +180,7 @@ def _filters(
         request_timeout_seconds=config.request_timeout_seconds,
         clock=utc_now,
         new_id=identity.new_uid,
+        heavy=heavy,
         identify=access.identify,
         audited=access.audited,
     )
@@ -162,6 +197,7 @@ def _registry(
     built: stack.Stack,
     evaluator: Evaluator,
     access: Access,
+    heavy: Heavy,
     mandate: MandateOf | None = None,
 ) -> Mapping[str, Rest]:
     """`mandate`: for the controllers' own writes, which only the leader may make."""
@@ -174,6 +210,7 @@ def _registry(
         validate=plugins.validate,
         admit=_gate(evaluator, newest, mandate),
         clock=utc_now,
+        heavy=heavy,
     )
 
 
@@ -212,7 +249,9 @@ def _checks(
         return "the server is shutting down" if phase.stopping else ""
 
     def watch_cache() -> str:
-        return "" if built.reader.synced else "the watch cache is not filled yet"
+        if built.reader.synced:
+            return ""
+        return built.reflector.fault or "the watch cache is not filled yet"
 
     ready = {
         "ping": alive,

@@ -90,6 +90,7 @@ def build_duties(config: Config, storage: Storage, writers: Writers, *, collects
         name=identity.new_uid(),
         clock=time.monotonic,
         jitter=random.random,
+        unfit=lambda: built.reflector.fault,
     )
     resync = Resync(
         storage.store,

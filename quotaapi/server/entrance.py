@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from quotaapi import __version__, kubeconfig, tls
+from quotaapi import tls
 from quotaapi.auth.access import Access, stand_alone
 from quotaapi.config import Config
 from quotaapi.server.serving import ServingFiles, ServingTls
@@ -20,11 +20,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Entrance:
-    """`announce(port)` tells the operator where the server is, once it serves."""
+    """Who may do what, and the TLS of the connections that they come by."""
 
     access: Access
     serving: ServingTls
-    announce: Callable[[int], None]
 
 
 class Questions:
@@ -57,13 +56,7 @@ async def build_entrance(
     cas = [material.ca_cert, *([config.client_ca_file] if config.client_ca_file else [])]
     pair = _given_pair(config) or (material.server_cert, material.server_key)
     serving = ServingTls(ServingFiles(*pair, tuple(cas)))
-
-    def announce(port: int) -> None:
-        _log.warning("stand-alone: namespaces and secrets are unknown here and are not checked")
-        _log.warning("stand-alone: every authenticated user may do everything")
-        _introduce(config, material, port)
-
-    return Entrance(stand_alone(config.token_auth_file), serving, announce)
+    return Entrance(stand_alone(config.token_auth_file), serving)
 
 
 async def _delegated(
@@ -103,18 +96,7 @@ async def _delegated(
         token_auth_file=config.token_auth_file,
     )
     made.append(delegation.Delegation(clients, around))
-
-    def announce(port: int) -> None:
-        asked = main or "the pod's service account"
-        _log.info(
-            "delegated: users, rights and namespaces are asked for at kube-apiserver (%s)", asked
-        )
-        print(  # noqa: T201 -- for the person who started it
-            f"quotaapi {__version__} serves {_url(config, port)} {_etcd(config)}, behind kube-apiserver",
-            flush=True,
-        )
-
-    return Entrance(made[0].access, serving, announce)
+    return Entrance(made[0].access, serving)
 
 
 def _given_pair(config: Config) -> tuple[Path, Path] | None:
@@ -132,32 +114,3 @@ def _cluster_pair(config: Config, clock: Callable[[], datetime]) -> tuple[Path, 
     )
     material = tls.ensure(config.data_dir, config.bind_address, clock)
     return material.server_cert, material.server_key
-
-
-def _introduce(config: Config, material: tls.Material, port: int) -> None:
-    directory = config.data_dir.resolve()
-    admin = directory / "admin.kubeconfig"
-    url = _url(config, port)
-    kubeconfig.write(admin, url, material)
-    print(  # noqa: T201 -- for the person who started it
-        f"quotaapi {__version__} serves {url} {_etcd(config)}\n"
-        f"  kubectl --kubeconfig {admin} api-resources\n"
-        f"  {_curl(directory)} {url}/apis/garden.sapcloud.io/v1beta1",
-        flush=True,
-    )
-
-
-def _url(config: Config, port: int) -> str:
-    address = config.bind_address
-    return f"https://{f'[{address}]' if ':' in address else address}:{port}"
-
-
-def _etcd(config: Config) -> str:
-    return (
-        f"over {'an etcd of its own' if config.embedded_etcd else ', '.join(config.etcd_servers)}"
-    )
-
-
-def _curl(directory: Path) -> str:
-    files = {"cacert": "ca.crt", "cert": "admin.crt", "key": "admin.key"}
-    return " ".join(["curl", *(f"--{flag} {directory / name}" for flag, name in files.items())])

@@ -10,60 +10,50 @@ Stop (SIGTERM, SIGINT), in this order, so that nothing is lost that was begun:
 2. Running requests get `--shutdown-grace`; writes whose client has left, too.
 3. Admission finishes its batches, then what feeds and writes to etcd is cancelled.
 4. The connections to etcd are closed, the embedded etcd ends.
+
+A worker of several starts and stops the same way. Its port and its etcd are the supervisor's.
 """
 
 import asyncio
-import gc
 import logging
-import signal
-from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
-from typing import Any
 
 import uvloop
 
-from quotaapi.auth.interface import ClusterAccessError
-from quotaapi.auth.tokens import TokenFileError
 from quotaapi.config import Config
+from quotaapi.registry.heavy import make_way_for_the_loop
+from quotaapi.server import collection
+from quotaapi.server.announcement import announce
 from quotaapi.server.composition import Phase, Server, build, utc_now
 from quotaapi.server.entrance import Entrance, Questions, build_entrance
+from quotaapi.server.handover import Handover, share
 from quotaapi.server.listener import Listener
+from quotaapi.server.member import Member
 from quotaapi.server.persistence import Storage, build_storage
-from storage.etcd.embedded import EmbeddedEtcd, EmbeddedEtcdError
+from quotaapi.server.program import execute, stop_at_signals
+from storage.etcd.embedded import EmbeddedEtcd
 
 _log = logging.getLogger(__name__)
 
 _ETCD_DIRECTORY = "etcd"
 
 
-def run(config: Config) -> int:
-    """Serve until a signal; the exit code."""
-    logging.basicConfig(
-        level=config.log_level, format="%(asctime)s %(levelname).1s %(name)s: %(message)s"
-    )
-    code = 0
-    try:
-        uvloop.run(_serve(config))
-    except* (OSError, TokenFileError, ClusterAccessError, EmbeddedEtcdError) as faults:
-        # What the operator can mend needs no trace.
-        for fault in _flat(faults):
-            _log.error("cannot serve: %s", fault)
-        code = 1
-    return code
+def run(config: Config, handover: Handover | None = None) -> int:
+    """Serve until a signal; the exit code. `handover`: as one worker of several."""
+    who = ""
+    if handover is not None:
+        config, who = share(config, handover), f"worker {handover.number} "
+    serving = _serve(config, handover)
+    return execute(serving, uvloop.run, log_level=config.log_level, who=who)
 
 
-def _flat(group: BaseExceptionGroup[Exception]) -> Sequence[Exception]:
-    found: list[Exception] = []
-    for error in group.exceptions:
-        found += _flat(error) if isinstance(error, BaseExceptionGroup) else [error]
-    return found
-
-
-async def _serve(config: Config) -> None:
+async def _serve(config: Config, handover: Handover | None) -> int:
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for signum in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(signum, stop.set)
+    stop_at_signals(stop)
+    member = None
+    if handover is not None:
+        member = Member(handover, stop)
+        member.attach()
     async with AsyncExitStack() as ending:  # ends what is below last
         endpoints, etcd = config.etcd_servers, None
         if config.embedded_etcd:
@@ -74,8 +64,9 @@ async def _serve(config: Config) -> None:
         storage = build_storage(config, endpoints)
         ending.push_async_callback(storage.client.close)
         if not stop.is_set():
-            await _run_server(config, storage, etcd, stop)
+            await _run_server(config, storage, etcd, stop, member)
     _log.info("stopped")
+    return 0
 
 
 async def _run_server(
@@ -83,28 +74,39 @@ async def _run_server(
     storage: Storage,
     etcd: EmbeddedEtcd | None,
     stop: asyncio.Event,
+    member: Member | None,
 ) -> None:
     phase = Phase()
     async with AsyncExitStack() as ending, asyncio.TaskGroup() as tasks:
         questions = Questions(tasks)
         entrance = await build_entrance(config, utc_now, questions, ending)
-        server = build(config, storage, tasks, phase, entrance.access)
+        gather = member.gather if member is not None else None
+        make_way_for_the_loop()
+        server = build(config, storage, tasks, phase, entrance.access, gather)
+        ending.callback(server.heavy.close)
         listener = Listener(server.handler, entrance.serving.context)
-        # What exists by now lives as long as the server. Python's collector need not look at it
-        # each time, which would take it 50 ms, with everybody waiting.
-        gc.collect()
-        gc.freeze()
-        background = _start(tasks, server, entrance, etcd)
+        collection.begin()
+        background = _start(tasks, server, entrance, etcd, member)
         admission = tasks.create_task(server.evaluator.run(), name="admission")
-        duties = tasks.create_task(server.duties.run(), name="controllers")
+        duties = tasks.create_task(_run_duties(server), name="controllers")
         try:
-            port = await listener.start(config.bind_address, config.secure_port)
-            entrance.announce(port)
+            if member is None:
+                port = await listener.start(config.bind_address, config.secure_port)
+                announce(config, port)
+            else:
+                await member.join(
+                    listener,
+                    tasks,
+                    numbers=server.numbers,
+                    ready=lambda: server.health.passes("readyz"),
+                )
             await stop.wait()
         finally:
             # Also where a background task failed: what was begun is finished as far as it can be.
             phase.stopping = True
             _log.info("stopping")
+            if member is not None:
+                member.leave()
             duties.cancel()
             await _finish_requests(server, listener, config.shutdown_grace_seconds)
             server.evaluator.close()
@@ -115,12 +117,17 @@ async def _run_server(
 
 
 def _start(
-    tasks: asyncio.TaskGroup, server: Server, entrance: Entrance, etcd: EmbeddedEtcd | None
+    tasks: asyncio.TaskGroup,
+    server: Server,
+    entrance: Entrance,
+    etcd: EmbeddedEtcd | None,
+    member: Member | None,
 ) -> list["asyncio.Task[None]"]:
     storage = server.storage
-    running: dict[str, Coroutine[Any, Any, None]] = {
+    running = {
         "group commit": storage.group_commit.run(),
         "reflector": storage.stack.reflector.run(),
+        "collection": collection.freeze_after(storage.stack.reflector.filled),
         "compaction": storage.compaction.run(),
         "etcd probe": server.probe.run(),
         "pulse": server.pulse.run(),
@@ -129,7 +136,16 @@ def _start(
     }
     if etcd is not None:
         running["embedded etcd"] = etcd.run()
+    if member is not None:
+        running["member"] = member.run()
     return [tasks.create_task(coroutine, name=name) for name, coroutine in running.items()]
+
+
+async def _run_duties(server: Server) -> None:
+    """Once the watch cache is filled: their first recount reads all of etcd, too, and would make
+    /readyz wait twice as long."""
+    await server.storage.stack.reflector.filled.wait()
+    await server.duties.run()
 
 
 async def _finish_requests(server: Server, listener: Listener, grace_seconds: float) -> None:

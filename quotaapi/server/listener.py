@@ -94,7 +94,10 @@ class _Server(web.Server):
 
 
 class Listener:
-    """`start` opens the port, `stop` closes it after the requests that are running."""
+    """`start` opens the port, `stop` closes it after the requests that are running.
+
+    A worker has no port: it is `open` instead, and `take`s connections that the supervisor accepted.
+    """
 
     def __init__(self, handler: WebHandler, context: ssl.SSLContext) -> None:
         server = _Server(
@@ -108,14 +111,41 @@ class Listener:
             auto_decompress=False,  # a body of 3 MiB is to stay one
             lingering_time=1.0,
         )
+        self._server = server
         self._runner = web.ServerRunner(server)
         self._context = context
+        self._shaking_hands = 0
+
+    @property
+    def connections(self) -> int:
+        """Open ones, and those that are about to be."""
+        return len(self._server.connections) + self._shaking_hands
+
+    async def open(self) -> None:
+        await self._runner.setup()
+
+    async def take(self, connection: socket.socket) -> None:
+        """Serve one client; returns after the handshake."""
+        self._shaking_hands += 1
+        served = False
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                self._server, connection, ssl=self._context
+            )
+            served = True
+        except (OSError, ValueError) as error:
+            # A client that speaks no TLS, or went away: the port of a server alone tells nobody either.
+            _log.debug("no handshake: %s", error)
+        finally:
+            self._shaking_hands -= 1
+            if not served:
+                connection.close()
 
     async def start(self, address: str, port: int) -> int:
         """The port that was opened: `port`, or any where that is 0. Raises OSError."""
         await self._runner.setup()
         site = web.SockSite(
-            self._runner, _listening(address, port), ssl_context=self._context, backlog=BACKLOG
+            self._runner, bound(address, port), ssl_context=self._context, backlog=BACKLOG
         )
         await site.start()
         opened: int = self._runner.addresses[0][1]
@@ -127,7 +157,8 @@ class Listener:
         await self._runner.cleanup()
 
 
-def _listening(address: str, port: int) -> socket.socket:
+def bound(address: str, port: int) -> socket.socket:
+    """A socket that holds the port and does not listen yet. Raises OSError."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:

@@ -41,6 +41,7 @@ class Pulse:
                 "quotaapi_event_loop_lag_seconds_max",
                 "Longest that ready work had to wait, in the last one or two minutes.",
                 max(self._spans),
+                together="max",
             ),
             gauge("quotaapi_tasks", "asyncio tasks.", len(asyncio.all_tasks())),
         ]

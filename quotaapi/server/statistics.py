@@ -56,8 +56,19 @@ class Numbers:
 
     def _cache(self) -> Iterator[Family]:
         stack = self._storage.stack
-        yield gauge("quotaapi_cache_synced", "1: the watch cache is filled.", stack.reader.synced)
-        yield gauge("quotaapi_cache_revision", "etcd revision of the cache.", stack.cache.revision)
+        # Every worker holds everything: the one that is behind is worth knowing.
+        yield gauge(
+            "quotaapi_cache_synced",
+            "1: the watch cache is filled.",
+            stack.reader.synced,
+            together="min",
+        )
+        yield gauge(
+            "quotaapi_cache_revision",
+            "etcd revision of the cache.",
+            stack.cache.revision,
+            together="min",
+        )
         yield counter(
             "quotaapi_cache_loads_total", "Full loads of the cache.", stack.reflector.loads
         )
@@ -68,4 +79,4 @@ class Numbers:
                 for name, count in counts.items()
                 if name.startswith(f"{what}:")
             }
-            yield Family(f"quotaapi_cache_{what}", "gauge", text, samples)
+            yield Family(f"quotaapi_cache_{what}", "gauge", text, samples, "max")

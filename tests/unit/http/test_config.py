@@ -28,7 +28,7 @@ def test_flags_are_those_of_kube_apiserver() -> None:
             *("--bind-address", "::1", "--secure-port", "6443", "--etcd-prefix", "/other"),
             *("--etcd-servers", "http://a:2379,https://b:2379/", "--request-timeout", "1m30s"),
             *("--min-request-timeout", "300", "--max-requests-inflight", "10"),
-            *("--token-auth-file", "tokens.csv", "--v", "6"),
+            *("--token-auth-file", "tokens.csv", "--v", "6", "--workers", "3"),
         ]
     )
 
@@ -40,6 +40,7 @@ def test_flags_are_those_of_kube_apiserver() -> None:
         request_timeout_seconds=90.0,
         min_request_timeout_seconds=300.0,
         max_requests_inflight=10,
+        workers=3,
         token_auth_file=Path("tokens.csv"),
         log_level="DEBUG",
     )
@@ -103,7 +104,13 @@ def test_flags_that_make_no_sense_are_refused(flags) -> None:
 
 @pytest.mark.parametrize(
     "flags",
-    [["--bogus"], ["--quota-workers", "0"], ["--etcd-servers", "a:1"], ["--request-timeout", "x"]],
+    [
+        ["--bogus"],
+        ["--quota-workers", "0"],
+        ["--workers", "0"],
+        ["--etcd-servers", "a:1"],
+        ["--request-timeout", "x"],
+    ],
 )
 def test_flags_that_cannot_be_read_end_the_program(flags, capsys) -> None:
     with pytest.raises(SystemExit):
