@@ -52,14 +52,14 @@ def decode_json(data: bytes) -> Decoded:
         raise DecodeError(_go_message(e)) from e
     encoded = _encode_bounded(value)
     if encoded[_WRAPPING:-_WRAPPING] == data.rstrip():
-        return Decoded(value)  # compact, as Go clients write: nothing was lost
+        return Decoded(value, size=len(data))  # compact, as Go clients write: nothing was lost
     if (
         data.count(b":") != encoded.count(b":")
         or b"\\u003" in data
         or _LONG_NUMBER in data.translate(_DIGITS)
     ):
-        return Decoded(value, _examine(data))
-    return Decoded(value)
+        return Decoded(value, _examine(data), len(data))
+    return Decoded(value, size=len(data))
 
 
 def decode_yaml(data: bytes) -> Decoded:
@@ -70,8 +70,7 @@ def decode_yaml(data: bytes) -> Decoded:
         except DecodeError:
             pass  # a flow mapping of YAML, or faulty in either: YAML's own message says so
     value, duplicates = compose(data)
-    _encode_bounded(value)
-    return Decoded(value, duplicates)
+    return Decoded(value, duplicates, len(_encode_bounded(value)))
 
 
 def encode(obj: Any) -> bytes:

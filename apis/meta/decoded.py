@@ -1,6 +1,6 @@
 """What decoding answers, and the bounds that hold for every format. Use it through `codec`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 MAX_DEPTH = 230
@@ -21,10 +21,12 @@ class DecodeError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Decoded:
     """`duplicates` are the paths of fields that came more than once (`metadata.name`,
-    `spec.limits[0].type`); the last one counts."""
+    `spec.limits[0].type`); the last one counts. `size`: bytes of the value as JSON, some more or
+    less; 0 where nobody looked."""
 
     value: Any
     duplicates: tuple[str, ...] = ()
+    size: int = field(default=0, compare=False)
 
 
 def too_deep() -> DecodeError:

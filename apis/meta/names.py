@@ -8,6 +8,7 @@ Lengths are counted in bytes, characters are ASCII: no other letter passes.
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
 from apis.meta import codec, fields
@@ -178,11 +179,12 @@ def _validate_labels(labels: Mapping[str, str], path: str) -> list[FieldError]:
 
 
 def _validate_annotations(annotations: Mapping[str, str], path: str) -> list[FieldError]:
-    errors = [
+    faults = (
         fields.invalid(path, key, complaint)
         for key in annotations
         for complaint in label_key(key.lower())
-    ]
+    )
+    errors = list(islice(faults, MAX_FAULTS))
     if sum(_bytes(key) + _bytes(value) for key, value in annotations.items()) > (
         MAX_ANNOTATIONS_BYTES
     ):
@@ -253,11 +255,12 @@ def _invalid_owner(path: str, shown: str, detail: str) -> FieldError:
 
 
 def _validate_finalizers(finalizers: Sequence[str], path: str) -> list[FieldError]:
-    errors = [
+    faults = (
         fields.invalid(path, finalizer, complaint)
         for finalizer in finalizers
         for complaint in label_key(finalizer)
-    ]
+    )
+    errors = list(islice(faults, MAX_FAULTS))
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         detail = "finalizer orphan and foregroundDeletion cannot be both set"
         errors.append(fields.invalid(path, list(finalizers), detail))

@@ -6,30 +6,12 @@ watch, and parsed once.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
 from apis.meta import fields, names
-
-Matcher = Callable[[Mapping[str, str]], bool]
-
-
-def _everything(_values: Mapping[str, str]) -> bool:
-    return True
-
-
-def _all_of(tests: list[Matcher]) -> Matcher:
-    if len(tests) < 2:
-        return tests[0] if tests else _everything
-
-    def matches(values: Mapping[str, str]) -> bool:
-        for test in tests:  # noqa: SIM110 - all() with a generator takes twice the time
-            if not test(values):
-                return False
-        return True
-
-    return matches
+from apis.meta.requirements import Matcher, Requirement, all_of, is_int64, matcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,63 +27,10 @@ class LabelSelector:
         """Raises ValueError."""
         requirements = sorted(_Parser(text).requirements(), key=lambda each: each.key)
         canonical = ",".join(str(each) for each in requirements)
-        return cls(canonical, not requirements, _all_of([each.matcher() for each in requirements]))
+        return cls(canonical, not requirements, matcher(requirements))
 
     def __str__(self) -> str:
         return self.text
-
-
-@dataclass(frozen=True, slots=True)
-class _Requirement:
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()  # sorted
-
-    def __str__(self) -> str:
-        if self.operator in ("exists", "!"):
-            return f"{'!' if self.operator == '!' else ''}{self.key}"
-        values = ",".join(self.values)
-        if self.operator in ("in", "notin"):
-            return f"{self.key} {self.operator} ({values})"
-        return f"{self.key}{self.operator}{values}"
-
-    def matcher(self) -> Matcher:
-        key = self.key
-        if self.operator == "exists":
-            return lambda labels: key in labels
-        if self.operator == "!":
-            return lambda labels: key not in labels
-        if self.operator in (">", "<"):
-            return _comparison(key, self.operator, int(self.values[0]))
-        negative = self.operator in ("!=", "notin")
-        if len(self.values) == 1:
-            (value,) = self.values
-            if negative:
-                return lambda labels: labels.get(key) != value
-            return lambda labels: labels.get(key) == value
-        values = frozenset(self.values)
-        if negative:
-            return lambda labels: labels.get(key) not in values
-        return lambda labels: labels.get(key) in values
-
-
-_INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
-
-
-def _is_int64(text: str) -> bool:
-    return bool(_INTEGER.fullmatch(text)) and -(2**63) <= int(text) < 2**63
-
-
-def _comparison(key: str, operator: str, bound: int) -> Matcher:
-    is_greater = operator == ">"
-
-    def matches(labels: Mapping[str, str]) -> bool:
-        text = labels.get(key)
-        if text is None or not _is_int64(text):
-            return False
-        return int(text) > bound if is_greater else int(text) < bound
-
-    return matches
 
 
 _WORD = re.compile(r"[ \t\r\n]*(==|!=|[=!(),><]|[^ \t\r\n=!(),><]+)")
@@ -127,8 +56,8 @@ class _Parser:
         self._at = min(self._at + 1, len(self._words) - 1)
         return word
 
-    def requirements(self) -> list[_Requirement]:
-        found: list[_Requirement] = []
+    def requirements(self) -> list[Requirement]:
+        found: list[Requirement] = []
         while (word := self._peek()) != _END:
             if word in _SYMBOLS and word != "!":
                 raise ValueError(f"found '{word}', expected: !, identifier, or 'end of string'")
@@ -147,7 +76,7 @@ class _Parser:
         if word == "," and following != "!" and not _is_identifier(following):
             raise ValueError(f"found '{following}', expected: identifier after ','")
 
-    def _requirement(self) -> _Requirement:
+    def _requirement(self) -> Requirement:
         word = self._next()
         negated = word == "!"
         key = self._next() if negated else word
@@ -156,14 +85,14 @@ class _Parser:
         if complaints := names.label_key(key):
             raise ValueError(f"<nil>: {fields.invalid('', key, '; '.join(complaints)).message}")
         if negated:
-            return _Requirement(key, "!")
+            return Requirement(key, "!")
         if self._peek() in (_END, ","):
-            return _Requirement(key, "exists")
+            return Requirement(key, "exists")
         operator = self._next()
         if operator not in _BINARY:
             _unexpected(operator, ", ".join(_OPERATORS))
         values = self._values() if operator in ("in", "notin") else {self._exact_value()}
-        return _checked(_Requirement(key, operator, tuple(sorted(values))))
+        return _checked(Requirement(key, operator, tuple(sorted(values))))
 
     def _exact_value(self) -> str:
         if self._peek() in (_END, ","):
@@ -209,9 +138,9 @@ def _unexpected(word: str, expected: str) -> NoReturn:
     raise ValueError(f"found '{word}', expected: {expected}")
 
 
-def _checked(requirement: _Requirement) -> _Requirement:
+def _checked(requirement: Requirement) -> Requirement:
     faults: list[fields.FieldError] = []
-    if requirement.operator in (">", "<") and not _is_int64(requirement.values[0]):
+    if requirement.operator in (">", "<") and not is_int64(requirement.values[0]):
         detail = "for 'Gt', 'Lt' operators, the value must be an integer"
         faults.append(fields.invalid("values[0]", requirement.values[0], detail))
     for i, value in enumerate(requirement.values):
@@ -246,7 +175,7 @@ class FieldSelector:
         for name, operator, value in terms:
             if operator == "=":
                 exact.setdefault(name, value)
-        return cls(canonical, not terms, _all_of([_field_test(*term) for term in terms]), exact)
+        return cls(canonical, not terms, all_of(_field_tests(terms)), exact)
 
     def exact(self, name: str) -> str | None:
         """The value that `name` must have, where the selector requires one."""
@@ -288,7 +217,24 @@ def _escape(value: str) -> str:
     return re.sub(r"([\\,=])", r"\\\1", value)
 
 
-def _field_test(name: str, operator: str, value: str) -> Matcher:
-    if operator == "=":
-        return lambda values: values.get(name, "") == value
-    return lambda values: values.get(name, "") != value
+def _field_tests(terms: Iterable[tuple[str, str, str]]) -> list[Matcher]:
+    """Two at most for each field that there is, however many the terms are."""
+    wanted: dict[str, set[str]] = {}
+    denied: dict[str, set[str]] = {}
+    for name, operator, value in terms:
+        (wanted if operator == "=" else denied).setdefault(name, set()).add(value)
+    return [
+        *(_isall_of(name, values) for name, values in wanted.items()),
+        *(_is_none_of(name, frozenset(values)) for name, values in denied.items()),
+    ]
+
+
+def _isall_of(name: str, wanted: Collection[str]) -> Matcher:
+    if len(wanted) > 1:
+        return lambda _values: False
+    (value,) = wanted
+    return lambda values: values.get(name, "") == value
+
+
+def _is_none_of(name: str, denied: Collection[str]) -> Matcher:
+    return lambda values: values.get(name, "") not in denied

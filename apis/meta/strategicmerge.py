@@ -53,7 +53,9 @@ def parse_strategic_merge_patch(data: bytes, resource: Resource) -> Patch:
             "into Go value of type map[string]interface {}"
         )
     schema = whole_schema(resource)
-    return Patch(lambda old: apply_strategic(old, changes, schema), decoded.duplicates)
+    return Patch(
+        lambda old: apply_strategic(old, changes, schema), decoded.duplicates, decoded.size
+    )
 
 
 def whole_schema(resource: Resource) -> Struct:
@@ -109,12 +111,13 @@ def _retain(result: Json, patch: Json) -> None:
     kept = patch[RETAIN]
     if not isinstance(kept, list):
         raise _malformed("retainKeys")
+    names = {name for name in kept if isinstance(name, str)}
     for key, value in patch.items():
         if value is None or key == RETAIN or key.startswith((ORDER, DELETE_VALUES)):
             continue
-        if key not in kept:
+        if key not in names:
             raise _malformed("retainKeys")
-    for key in [key for key in result if key not in kept]:
+    for key in [key for key in result if key not in names]:
         del result[key]
 
 

@@ -1,6 +1,5 @@
 """Request bodies: bytes to objects, and what kube-apiserver says where they are none."""
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -9,6 +8,7 @@ from apis.meta.codec import Decoded
 from apis.meta.structure import ABSENT
 from quotaapi.endpoints.exchange import Exchange, read_body
 from quotaapi.endpoints.negotiation import JSON, MEDIA_TYPES, YAML, body_type
+from quotaapi.registry.heavy import LARGE_BYTES
 
 T = TypeVar("T")
 
@@ -17,8 +17,8 @@ _DECODERS: Final[Mapping[str, Callable[[bytes], Decoded]]] = {
     YAML: codec.decode_yaml,
 }
 _SHOWN_BYTES: Final = 30
-_LARGE_BYTES: Final = 64 * 1024
-"""Some milliseconds of YAML; few objects are so large."""
+_LARGE_YAML_BYTES: Final = 32 * 1024
+"""Ten milliseconds; few objects are so large."""
 _TYPE_META: Final = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
     'Kind string "json:\\"kind,omitempty\\"" }'
@@ -30,7 +30,7 @@ async def read_object(exchange: Exchange, kind: str) -> Decoded:
     media_type = body_type(exchange.header("Content-Type"), MEDIA_TYPES)
     data = await read_body(exchange.request)
     try:
-        decoded = await decode(_DECODERS[media_type], data)
+        decoded = await decode(exchange, _DECODERS[media_type], data)
     except codec.DecodeError as error:
         raise _unrecognized(kind, f"json parse error: {error}", data) from None
     if isinstance(decoded.value, dict):
@@ -43,12 +43,17 @@ async def read_object(exchange: Exchange, kind: str) -> Decoded:
     raise _unrecognized(kind, f"json parse error: {why}", data)
 
 
-async def decode(decoder: Callable[[bytes], T], data: bytes) -> T:
-    """`decoder(data)`; where that takes long in a thread, so that others are served meanwhile."""
-    # A few aliases of YAML may stand for a megabyte.
-    if len(data) < _LARGE_BYTES and not (decoder is codec.decode_yaml and b"&" in data):
+async def decode(exchange: Exchange, decoder: Callable[[bytes], T], data: bytes) -> T:
+    """`decoder(data)`, in a thread where it may take long. Raises 429 where too much waits."""
+    size = len(data)
+    if decoder is codec.decode_yaml:
+        # A few aliases may stand for a megabyte.
+        is_large = size >= _LARGE_YAML_BYTES or b"&" in data
+    else:
+        is_large = size >= LARGE_BYTES
+    if not is_large:
         return decoder(data)
-    return await asyncio.to_thread(decoder, data)
+    return await exchange.heavy.begin(size, decoder, data)
 
 
 async def read_options(exchange: Exchange) -> Any:
@@ -58,7 +63,7 @@ async def read_options(exchange: Exchange) -> Any:
         return ABSENT
     media_type = body_type(exchange.header("Content-Type"), MEDIA_TYPES)
     try:
-        return (await decode(_DECODERS[media_type], data)).value
+        return (await decode(exchange, _DECODERS[media_type], data)).value
     except codec.DecodeError as error:
         raise errors.bad_request(f"couldn't get version/kind; json parse error: {error}") from None
 

@@ -17,6 +17,6 @@ async def create(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse
     options = query.create_options(info.query, exchange.header("User-Agent"))
     shapes.check_answer(exchange, representation)
     written = await api.mutations.run(rest.create(exchange.user, info.namespace, body, options))
-    answer = shapes.one(exchange, rest.resource, written, representation, status=201)
+    answer = await shapes.one(exchange, rest.resource, written, representation, status=201)
     respond.add_warnings(answer, written.warnings)
     return answer

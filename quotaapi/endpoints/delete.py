@@ -7,7 +7,7 @@ from quotaapi.endpoints import query, respond, shapes
 from quotaapi.endpoints.api import Api
 from quotaapi.endpoints.bodies import read_options
 from quotaapi.endpoints.exchange import Exchange
-from quotaapi.endpoints.listing import list_query
+from quotaapi.endpoints.listing import list_query, read_query
 from quotaapi.endpoints.negotiation import accepted
 from quotaapi.registry.options import DeleteOptions
 from quotaapi.registry.rest import Rest
@@ -27,7 +27,7 @@ async def delete(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse
         success = errors.success_status(rest.resource, info.name, uid)
         answer = respond.value(exchange, success, representation)
     else:
-        answer = shapes.one(exchange, rest.resource, written, representation)
+        answer = await shapes.one(exchange, rest.resource, written, representation)
     respond.add_warnings(answer, written.warnings)
     return answer
 
@@ -36,7 +36,7 @@ async def delete_collection(api: Api, rest: Rest, exchange: Exchange) -> web.Str
     info = exchange.info
     representation = accepted(exchange.header("Accept"))
     options = await _options(exchange)
-    selection = list_query(rest.resource, info.query)
+    selection = await read_query(exchange, rest.resource, list_query)
     shapes.check_answer(exchange, representation, is_list=True)
     found = await api.mutations.run(
         rest.delete_collection(exchange.user, info.namespace, selection, options)

@@ -10,6 +10,7 @@ from aiohttp import web
 from apis.meta import errors
 from apis.meta.request import ANONYMOUS, UserInfo
 from quotaapi.endpoints.requestinfo import RequestInfo
+from quotaapi.registry.heavy import Heavy
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
 """kube-apiserver's limit for a request's body."""
@@ -20,12 +21,14 @@ BODY_SECONDS = 30.0
 
 @dataclass(slots=True)
 class Exchange:
-    """`user` is whom authentication found; before it, nobody. `clock` tells a table's ages."""
+    """`user` is whom authentication found; before it, nobody. `clock` tells a table's ages.
+    `heavy` takes what would keep others waiting."""
 
     request: web.BaseRequest
     info: RequestInfo
     audit_id: str
     clock: Callable[[], datetime]
+    heavy: Heavy
     user: UserInfo = ANONYMOUS
 
     def header(self, name: str) -> str:

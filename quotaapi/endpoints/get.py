@@ -16,4 +16,4 @@ async def get(_api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse:
     if "resourceVersion" in info.query:
         version = query.resource_version(query.first(query.parse(info.query), "resourceVersion"))
     record = await rest.get(info.namespace, info.name, resource_version=version)
-    return shapes.one(exchange, rest.resource, record, representation)
+    return await shapes.one(exchange, rest.resource, record, representation)

@@ -1,22 +1,28 @@
 """The parameters of a list, a watch or a deletecollection, decoded and judged as kube-apiserver does."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from apis.meta import errors, fields
 from apis.meta.fields import FieldError
 from apis.meta.resource import Resource
 from apis.meta.selectors import FieldSelector, LabelSelector
 from quotaapi.endpoints import query as parameters
+from quotaapi.endpoints.exchange import Exchange
 from quotaapi.endpoints.query import Query
 from quotaapi.registry.rest import ListQuery
+
+Parsed = TypeVar("Parsed")
 
 NOT_OLDER_THAN: Final = "NotOlderThan"
 EXACT: Final = "Exact"
 
 _EVERYTHING: Final = LabelSelector.parse("")
 _NO_FIELDS: Final = FieldSelector.parse("", ())
+_LONG: Final = 8 * 1024
+"""Ten milliseconds of selectors."""
+
 _WHOLE: Final = ListQuery(_EVERYTHING, _NO_FIELDS)
 
 
@@ -28,6 +34,16 @@ class WatchQuery:
     bookmarks: bool = False
     initial_events: bool | None = None
     timeout_seconds: int = 0
+
+
+async def read_query(
+    exchange: Exchange, resource: Resource, parse: Callable[[Resource, str], Parsed]
+) -> Parsed:
+    """`parse` (`list_query` or `watch_query`) of the request's parameters, which may be long."""
+    text = exchange.info.query
+    if len(text) < _LONG:
+        return parse(resource, text)
+    return await exchange.heavy.run(len(text), parse, resource, text)
 
 
 def list_query(resource: Resource, text: str) -> ListQuery:

@@ -42,7 +42,12 @@ class Mutations:
         self._running += 1
         self._idle.clear()
         self._tasks.create_task(self._carry_out(write, outcome))
-        return await outcome
+        try:
+            return await outcome
+        finally:
+            # An error holds the frames that it went through: were the future that holds the error
+            # in one of them, a refused object would stay until the garbage collector comes.
+            del outcome
 
     async def _carry_out(self, write: Coroutine[Any, Any, T], outcome: "asyncio.Future[T]") -> None:
         try:
@@ -57,6 +62,7 @@ class Mutations:
                 outcome.set_result(result)
         finally:
             outcome.cancel()  # the server is being torn down: nobody waits for ever
+            del outcome  # as above
             self._running -= 1
             if not self._running:
                 self._idle.set()

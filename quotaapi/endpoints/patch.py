@@ -40,7 +40,7 @@ async def patch(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse:
     info = exchange.info
     options = query.patch_options(info.query, exchange.header("User-Agent"))
     parse = PARSERS[media_type]
-    parsed = await decode(lambda data: parse(data, rest.resource), data)
+    parsed = await decode(exchange, lambda data: parse(data, rest.resource), data)
     repeated = [f'duplicate field "{path}"' for path in parsed.duplicates]
     if repeated and options.field_validation == "Strict":
         raise _refused(data, repeated)
@@ -53,11 +53,12 @@ async def patch(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse:
             parsed.apply,
             options,
             subresource=info.subresource,
+            size=parsed.size,
         )
     )
     if options.field_validation == "Ignore":
         repeated = []
-    return _answer(rest, exchange, representation, written, repeated)
+    return await _answer(rest, exchange, representation, written, repeated)
 
 
 async def _apply(
@@ -66,7 +67,7 @@ async def _apply(
     info = exchange.info
     options = query.apply_options(info.query)
     try:
-        config = await decode(codec.decode_yaml, data)
+        config = await decode(exchange, codec.decode_yaml, data)
     except codec.DecodeError as error:
         raise errors.bad_request(f"error decoding YAML: {error}") from None
     shapes.check_answer(exchange, representation)
@@ -80,10 +81,10 @@ async def _apply(
             subresource=info.subresource,
         )
     )
-    return _answer(rest, exchange, representation, written, [])
+    return await _answer(rest, exchange, representation, written, [])
 
 
-def _answer(
+async def _answer(
     rest: Rest,
     exchange: Exchange,
     representation: Representation,
@@ -91,7 +92,7 @@ def _answer(
     warnings: list[str],
 ) -> web.StreamResponse:
     status = 201 if written.created else 200
-    answer = shapes.one(exchange, rest.resource, written, representation, status=status)
+    answer = await shapes.one(exchange, rest.resource, written, representation, status=status)
     respond.add_warnings(answer, [*warnings, *written.warnings])
     return answer
 

@@ -1,6 +1,5 @@
 """What clients ask an object or a list to be turned into: Table, PartialObjectMetadata(List), or itself."""
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,17 +12,27 @@ from apis.meta.resource import Resource
 from apis.meta.table import IncludeObject
 from apis.meta.transaction import Header, Object
 from quotaapi.endpoints import query, respond
-from quotaapi.endpoints.encoding import LongObject, json_parts, yaml_parts
+from quotaapi.endpoints.encoding import (
+    LongObject,
+    json_parts,
+    plain_parts,
+    pretty_parts,
+    yaml_parts,
+)
 from quotaapi.endpoints.exchange import Exchange
 from quotaapi.endpoints.negotiation import JSON, YAML, Representation, Shape
 from storage.interface import Page
 
-_BREATH_PLAIN: Final = 2000
-"""Records whose bytes are joined in one go; then others have their turn (about two milliseconds)."""
+_LARGE_YAML_BYTES: Final = 16 * 1024
+_LARGE_JSON_BYTES: Final = 256 * 1024
+"""Objects from which on an answer is made in a thread: ten milliseconds."""
 
 
 class Stored(Protocol):
     """A Record, or what a write left behind."""
+
+    @property
+    def body(self) -> bytes: ...
 
     @property
     def header(self) -> Header: ...
@@ -136,7 +145,7 @@ class Tables:
         return self.of(self.rows((item,)), {"resourceVersion": version}, columns=columns)
 
 
-def one(
+async def one(
     exchange: Exchange,
     resource: Resource,
     item: Stored,
@@ -145,6 +154,22 @@ def one(
     status: int = 200,
 ) -> web.Response:
     """The answer that is one object."""
+    size = len(item.body)
+    if size < (_LARGE_YAML_BYTES if representation.yaml else _LARGE_JSON_BYTES):
+        return _one(exchange, resource, item, representation, status=status)
+    return await exchange.heavy.run(
+        size, _one, exchange, resource, item, representation, status=status
+    )
+
+
+def _one(
+    exchange: Exchange,
+    resource: Resource,
+    item: Stored,
+    representation: Representation,
+    *,
+    status: int,
+) -> web.Response:
     if representation.shape is Shape.OBJECT:
         return respond.stored(exchange, item.json(), representation, status=status)
     check_shape(representation, is_list=False)
@@ -169,12 +194,11 @@ async def page(
     check_shape(representation, is_list=True)
     if representation.plain and not respond.wants_pretty(exchange):
         return await _plain_list(exchange, resource, found)
-    shaped = _shaped(exchange, resource, found, representation)
+    shaped, heavy = _shaped(exchange, resource, found, representation), exchange.heavy
     if representation.yaml:
-        return await _in_parts(exchange, await yaml_parts(shaped), YAML)
-    if not respond.wants_pretty(exchange):
-        return await _in_parts(exchange, await json_parts(shaped), JSON)
-    return await _in_parts(exchange, [codec.encode_pretty(await shaped.whole())], JSON)
+        return await _in_parts(exchange, await yaml_parts(shaped, heavy), YAML)
+    parts = pretty_parts if respond.wants_pretty(exchange) else json_parts
+    return await _in_parts(exchange, await parts(shaped, heavy), JSON)
 
 
 async def _in_parts(
@@ -192,19 +216,7 @@ async def _plain_list(exchange: Exchange, resource: Resource, found: Page) -> we
         resource.api_version.encode(),
         metadata,
     )
-    if len(found.records) <= _BREATH_PLAIN:
-        items = b",".join([record.json() for record in found.records])
-        parts = [head, items, b"]}"]
-    else:
-        parts = [head]
-        for start in range(0, len(found.records), _BREATH_PLAIN):
-            batch = found.records[start : start + _BREATH_PLAIN]
-            if start:
-                parts.append(b",")
-            parts.append(b",".join([record.json() for record in batch]))
-            await asyncio.sleep(0)
-        parts.append(b"]}")
-    return await _in_parts(exchange, parts, JSON)
+    return await _in_parts(exchange, await plain_parts(head, found.records, b"]}"), JSON)
 
 
 def _list_metadata(found: Page) -> dict[str, Any]:

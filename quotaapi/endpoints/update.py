@@ -22,6 +22,6 @@ async def update(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse
         )
     )
     status = 201 if written.created else 200
-    answer = shapes.one(exchange, rest.resource, written, representation, status=status)
+    answer = await shapes.one(exchange, rest.resource, written, representation, status=status)
     respond.add_warnings(answer, written.warnings)
     return answer

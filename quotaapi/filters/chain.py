@@ -21,6 +21,7 @@ from quotaapi.filters.errors import with_errors
 from quotaapi.filters.health import with_health
 from quotaapi.filters.inflight import InflightLimit, with_inflight_limit
 from quotaapi.filters.timeout import with_timeout
+from quotaapi.registry.heavy import Heavy
 
 WebHandler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -41,6 +42,7 @@ class Filters:
     request_timeout_seconds: float
     clock: Callable[[], datetime]
     new_id: Callable[[], str]
+    heavy: Heavy
     identify: Identify = verified_by_tls
     audited: bool = False
 
@@ -64,12 +66,13 @@ def build(filters: Filters, endpoints: Handler) -> WebHandler:
     handler = with_errors(handler)
     # Outermost, so that refusals are counted as what the client gets.
     handler = filters.counts.wrap(handler)
-    clock, new_id, parse = filters.clock, filters.new_id, requestinfo.parse
+    clock, new_id, heavy = filters.clock, filters.new_id, filters.heavy
+    parse = requestinfo.parse
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         audit_id = _given_id(request) or new_id()
         info = parse(request.method, request.raw_path)
-        return await handler(Exchange(request, info, audit_id, clock))
+        return await handler(Exchange(request, info, audit_id, clock, heavy))
 
     return handle
 

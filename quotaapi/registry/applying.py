@@ -8,9 +8,11 @@ from dataclasses import replace
 from apis.meta import codec, errors
 from apis.meta.apply import Applied, Apply
 from apis.meta.codec import Decoded
+from apis.meta.managers import Entries
 from apis.meta.resource import Resource
 from apis.meta.transaction import Object, Record
 from quotaapi.registry import create, decoding, metadata, update
+from quotaapi.registry.heavy import LARGE_BYTES
 from quotaapi.registry.options import Written
 from quotaapi.registry.update import Target, Wanted
 from quotaapi.registry.wiring import ATTEMPTS, Machinery
@@ -40,6 +42,24 @@ async def apply(machinery: Machinery, target: Target, config: Decoded) -> Writte
 
 async def _create(machinery: Machinery, target: Target, config: Decoded) -> Written | None:
     """None where the object has come into being meanwhile."""
+    size = config.size
+    if size < LARGE_BYTES:
+        obj, entries, warnings = _new(machinery, target, config)
+    else:
+        obj, entries, warnings = await machinery.heavy.run(size, _new, machinery, target, config)
+    attributes = create.prepared(machinery, target.user, target.namespace, obj, target.options)
+    try:
+        written = await create.create_one(machinery, attributes, obj, lambda _: entries, size=size)
+    except create.NameTakenError:
+        return None
+    warnings += metadata.finalizer_warnings(obj["metadata"])
+    return replace(written, warnings=tuple(warnings)) if warnings else written
+
+
+def _new(
+    machinery: Machinery, target: Target, config: Decoded
+) -> tuple[Object, Entries, list[str]]:
+    """The object that the apply makes where there is none, its entries, and the warnings."""
     applied = _applied(machinery, target, None, config)
     warnings = _repeated(config, target)
     obj: Object = codec.copy(applied.obj)
@@ -48,13 +68,7 @@ async def _create(machinery: Machinery, target: Target, config: Decoded) -> Writ
     _shape(machinery.resource, obj)
     create.check_namespace(obj, target.namespace)
     update.check_identity(obj, target)
-    attributes = create.prepared(machinery, target.user, target.namespace, obj, target.options)
-    try:
-        written = await create.create_one(machinery, attributes, obj, lambda _: applied.entries)
-    except create.NameTakenError:
-        return None
-    warnings += metadata.finalizer_warnings(obj["metadata"])
-    return replace(written, warnings=tuple(warnings)) if warnings else written
+    return obj, applied.entries, warnings
 
 
 def _applied(machinery: Machinery, target: Target, live: Object | None, config: Decoded) -> Applied:

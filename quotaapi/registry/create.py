@@ -10,6 +10,7 @@ from apis.meta.managers import Entries
 from apis.meta.request import Attributes, Operation, UserInfo
 from apis.meta.transaction import Committed, Conflict, Object, Record, encode_body
 from quotaapi.registry import decoding, metadata, settling
+from quotaapi.registry.heavy import LARGE_BYTES
 from quotaapi.registry.identity import NAME_ATTEMPTS, generated_name
 from quotaapi.registry.options import WriteOptions, Written
 from quotaapi.registry.wiring import ATTEMPTS, Machinery
@@ -27,16 +28,15 @@ async def create(
     machinery: Machinery, user: UserInfo, namespace: str, body: Decoded, options: WriteOptions
 ) -> Written:
     """The body is used up: it becomes the object that is stored."""
-    resource = machinery.resource
+    resource, size = machinery.resource, body.size
     obj = decoding.body_object(resource, body)
     given = decoding.given_entries(obj)
-    warnings = decoding.shape(
-        resource,
-        obj,
-        duplicates=body.duplicates,
-        field_validation=options.field_validation,
-        refusal=decoding.body_refusal(resource),
-    )
+    if size < LARGE_BYTES:
+        warnings = decoding.shape_body(resource, body, options.field_validation)
+    else:
+        warnings = await machinery.heavy.run(
+            size, decoding.shape_body, resource, body, options.field_validation
+        )
     check_namespace(obj, namespace)
     _check_version(obj)
 
@@ -52,7 +52,7 @@ async def create(
             candidate["metadata"]["name"] = generated_name(base, machinery.random_suffix())
         attributes = prepared(machinery, user, namespace, candidate, options)
         try:
-            written = await create_one(machinery, attributes, candidate, owned)
+            written = await create_one(machinery, attributes, candidate, owned, size=size)
         except NameTakenError as taken:
             name = candidate["metadata"]["name"]
             refusal = errors.already_exists(resource, name, terminating=taken.terminating)
@@ -93,14 +93,18 @@ async def create_one(
     attributes: Attributes,
     obj: Object,
     owned: Callable[[Object], Entries],
+    *,
+    size: int = 0,
 ) -> Written:
     """Default, judge and store one candidate, the object of `attributes`. Raises NameTakenError.
 
-    `owned`: the entries of the object the way it is to be stored.
+    `owned`: the entries of the object the way it is to be stored. `size`: its bytes, where they
+    may be many.
     """
     resource = machinery.resource
-    await settling.settle(machinery, attributes, obj)
-    if entries := owned(obj):
+    await settling.settle(machinery, attributes, obj, size=size)
+    heavy = machinery.heavy
+    if entries := owned(obj) if size < LARGE_BYTES else await heavy.run(size, owned, obj):
         obj["metadata"]["managedFields"] = entries
     key = machinery.key(attributes.namespace, attributes.name)
     async with machinery.transactor.claim_object(key):

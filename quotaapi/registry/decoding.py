@@ -108,6 +108,17 @@ def shape(
     return faults
 
 
+def shape_body(resource: Resource, body: Decoded, field_validation: str) -> list[str]:
+    """`shape` for an object that came as the whole body; `body_object` has seen it."""
+    return shape(
+        resource,
+        body.value,
+        duplicates=body.duplicates,
+        field_validation=field_validation,
+        refusal=body_refusal(resource),
+    )
+
+
 def _not_an_object(value: object) -> str:
     if value is None:
         return "Object 'Kind' is missing in 'null'"

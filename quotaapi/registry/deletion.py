@@ -8,9 +8,11 @@ from datetime import datetime
 from apis.meta import codec, errors
 from apis.meta.errors import StatusError
 from apis.meta.request import Attributes, Operation, UserInfo
+from apis.meta.resource import Resource
 from apis.meta.times import format_rfc3339
 from apis.meta.transaction import Conflict, Object, Record
 from quotaapi.registry import interpret, reading, update
+from quotaapi.registry.heavy import LARGE_BYTES
 from quotaapi.registry.metadata import PROPAGATION_FINALIZERS
 from quotaapi.registry.options import DeleteOptions, Written
 from quotaapi.registry.rest import ListQuery
@@ -38,40 +40,45 @@ async def delete(
 
     `listed_uid`: another object of that name is none of the caller's business: not found.
     """
-    key = machinery.key(namespace, name)
+    resource, key = machinery.resource, machinery.key(namespace, name)
     async with machinery.transactor.claim_object(key):
         for _ in range(ATTEMPTS):
             record = await machinery.newest(key)
             try:
                 if record is None:
-                    raise errors.not_found(machinery.resource, name)
+                    raise errors.not_found(resource, name)
                 old = record.object()
                 if listed_uid and old["metadata"]["uid"] != listed_uid:
-                    raise errors.not_found(machinery.resource, name)
+                    raise errors.not_found(resource, name)
                 _check_preconditions(machinery, name, options, record, old)
-                new = _lingering(machinery, old, options)
-                attributes = Attributes(
-                    Operation.DELETE,
-                    machinery.resource,
-                    namespace,
-                    name,
-                    user,
-                    None,
-                    old,
-                    dry_run=options.dry_run,
-                )
+                attributes = _removal(resource, user, old, options)
                 await machinery.validate(attributes)
             except StatusError:
                 if await machinery.is_current(key, record):
                     raise
                 continue
             try:
+                new = _lingering(machinery, old, options)
                 written = await _carry_out(machinery, record, attributes, old, new)
             except Conflict:
                 continue
             if written is not None:
                 return written
-    raise errors.conflict(machinery.resource, name)
+    raise errors.conflict(resource, name)
+
+
+def _removal(resource: Resource, user: UserInfo, old: Object, options: DeleteOptions) -> Attributes:
+    metadata = old["metadata"]
+    return Attributes(
+        Operation.DELETE,
+        resource,
+        metadata.get("namespace", ""),
+        metadata["name"],
+        user,
+        None,
+        old,
+        dry_run=options.dry_run,
+    )
 
 
 async def _carry_out(
@@ -82,7 +89,8 @@ async def _carry_out(
     if new is None:
         await machinery.admit(attributes, key, record, None)
         return update.removed(old, record)
-    if same(new, old):
+    size = len(record.body)
+    if same(new, old) if size < LARGE_BYTES else await machinery.heavy.run(size, same, new, old):
         return Written.of(record) if await machinery.is_current(key, record) else None
     attributes = replace(attributes, operation=Operation.UPDATE, obj=new)
     return update.updated(new, record, await machinery.admit(attributes, key, record, new))

@@ -6,10 +6,12 @@ there are, of what types, and who sets them.
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from apis.meta import codec, fields
 from apis.meta.fields import FieldError
+from apis.meta.structure import MAX_FAULTS
 from apis.meta.times import format_rfc3339, parse_rfc3339
 from apis.meta.transaction import Object
 from quotaapi.registry.values import same
@@ -44,11 +46,12 @@ def canonicalise(obj: Object) -> list[str]:
     if not isinstance(given, dict):
         raise MalformedError(mistyped(given, "metadata", "v1.ObjectMeta"))
     canonical: Metadata = {}
-    unknown = []
+    unknown: list[str] = []
     for key, value in given.items():
         read = _READERS.get(key)
         if read is None:
-            unknown.append(f"metadata.{key}")
+            if len(unknown) < MAX_FAULTS:
+                unknown.append(f"metadata.{key}")
         elif value is not None:
             value = read(key, value)
             if value or key == "deletionGracePeriodSeconds":
@@ -119,13 +122,15 @@ def advance_generation(new: Object, old: Object) -> None:
 
 
 def finalizer_warnings(new: Metadata, old: Metadata | None = None) -> list[str]:
+    """The first MAX_FAULTS."""
     known = set(old.get("finalizers", ())) if old else set()
-    return [
+    warnings = (
         f"metadata.finalizers: {fields.go_quote(name)}: prefer a domain-qualified finalizer name "
         "to avoid accidental conflicts with other finalizer writers"
         for name in new.get("finalizers", ())
         if "/" not in name and name not in known and name not in _STANDARD_FINALIZERS
-    ]
+    )
+    return list(islice(warnings, MAX_FAULTS))
 
 
 def mistyped(value: object, field: str, wanted: str) -> str:

@@ -9,7 +9,7 @@ from apis.meta.transaction import Record
 from quotaapi.registry import interpret, selection
 from quotaapi.registry.rest import ListQuery
 from quotaapi.registry.wiring import Machinery
-from storage.interface import Event, ListOptions, Page, Predicate, Subscription
+from storage.interface import Delivery, Event, ListOptions, Page, Predicate, Subscription
 
 
 async def get(
@@ -67,6 +67,9 @@ async def watch(
 class _Translated:
     def __init__(self, subscription: Subscription) -> None:
         self._subscription = subscription
+
+    def deliver(self, delivery: Delivery) -> None:
+        self._subscription.deliver(delivery)
 
     async def next(self, timeout_seconds: float) -> Sequence[Event]:
         try:

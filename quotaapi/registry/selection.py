@@ -1,7 +1,10 @@
 """Selectors as storage sees them, and the facts of an object that they look at."""
 
+from dataclasses import dataclass, field
+
 from apis.meta.keys import object_key
 from apis.meta.resource import Resource
+from apis.meta.selectors import FieldSelector, LabelSelector
 from apis.meta.transaction import Object
 from quotaapi.registry.rest import ListQuery
 from storage.interface import Extract, Facts, Predicate
@@ -18,8 +21,8 @@ def extract(resource: Resource) -> Extract:
     def facts(_key: str, obj: Object) -> Facts:
         metadata = obj["metadata"]
         fields = {NAME: metadata["name"], NAMESPACE: metadata.get("namespace", "")}
-        for field, read in selectable:
-            fields[field] = read(obj)
+        for name, read in selectable:
+            fields[name] = read(obj)
         return Facts(
             metadata.get("labels") or {}, fields, {index: read(obj) for index, read in indexes}
         )
@@ -27,11 +30,27 @@ def extract(resource: Resource) -> Extract:
     return facts
 
 
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A `Predicate`. Two of the same texts are equal: by that watchers are told in common."""
+
+    labels: str
+    fields: str
+    matches: Predicate = field(compare=False)
+
+    def __call__(self, facts: Facts) -> bool:
+        return self.matches(facts)
+
+
 def predicate(query: ListQuery) -> Predicate | None:
     """The query's selectors, compiled; None where everything matches."""
     labels, fields = query.labels, query.fields
     if labels.empty and fields.empty:
         return None
+    return Selection(str(labels), str(fields), _compiled(labels, fields))
+
+
+def _compiled(labels: LabelSelector, fields: FieldSelector) -> Predicate:
     if fields.empty:
         return lambda facts: labels.matches(facts.labels)
     if labels.empty:

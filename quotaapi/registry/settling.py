@@ -7,24 +7,52 @@ Types are looked at first, so that plugins, defaults and rules may rely on them.
 of schema defaults and of validation is for what admission changed; most requests it leaves alone
 but for an annotation, which two encodings find out in a fifth of the time that the round takes
 (measured on a shoot of 1.6 kB: 3 µs against 16 µs).
+
+What comes before mutating admission and what comes after it are pure: see `heavy`.
 """
 
 from apis.meta import codec
+from apis.meta.fields import FieldError
 from apis.meta.request import Attributes
+from apis.meta.resource import Resource
 from apis.meta.transaction import Object
 from quotaapi.registry import metadata, validation
+from quotaapi.registry.heavy import LARGE_BYTES
 from quotaapi.registry.wiring import Machinery
 
 
 async def settle(
-    machinery: Machinery, attributes: Attributes, new: Object, old: Object | None = None
+    machinery: Machinery,
+    attributes: Attributes,
+    new: Object,
+    old: Object | None = None,
+    *,
+    size: int = 0,
 ) -> None:
-    """Make of `attributes`' objects what is to be stored, in place. Raises StatusError."""
-    resource = machinery.resource
+    """Make of `attributes`' objects what is to be stored, in place. Raises StatusError.
+
+    `size`: bytes of the objects, where they may be many.
+    """
+    resource, heavy = machinery.resource, machinery.heavy
+    if size < LARGE_BYTES:
+        found, before = _typed(resource, new, old)
+        await machinery.mutate(attributes)
+        _judge(resource, new, old, found, before)
+    else:
+        found, before = await heavy.run(size, _typed, resource, new, old)
+        await machinery.mutate(attributes)
+        await heavy.run(size, _judge, resource, new, old, found, before)
+
+
+def _typed(resource: Resource, new: Object, old: Object | None) -> tuple[list[FieldError], bytes]:
     resource.schema.default(new)
-    found = validation.check_types(resource, new, old)
-    before = _content(new)
-    await machinery.mutate(attributes)
+    return validation.check_types(resource, new, old), _content(new)
+
+
+def _judge(
+    resource: Resource, new: Object, old: Object | None, found: list[FieldError], before: bytes
+) -> None:
+    """`found` and `before` are what `_typed` answered."""
     resource.defaults(new)
     if _content(new) != before:
         resource.schema.default(new)

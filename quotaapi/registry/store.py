@@ -49,7 +49,7 @@ class Store:
         *,
         subresource: str = "",
     ) -> Written:
-        target = update.Target(user, namespace, name, options, subresource)
+        target = update.Target(user, namespace, name, options, subresource, body.size)
         return await self._write(
             "update", name, lambda: update.update(self._machinery, target, body)
         )
@@ -63,8 +63,9 @@ class Store:
         options: WriteOptions,
         *,
         subresource: str = "",
+        size: int = 0,
     ) -> Written:
-        target = update.Target(user, namespace, name, options, subresource)
+        target = update.Target(user, namespace, name, options, subresource, size)
         return await self._write(
             "patch", name, lambda: update.patch(self._machinery, target, transform)
         )
@@ -79,7 +80,7 @@ class Store:
         *,
         subresource: str = "",
     ) -> Written:
-        target = update.Target(user, namespace, name, options, subresource)
+        target = update.Target(user, namespace, name, options, subresource, config.size)
         return await self._write(
             "patch", name, lambda: applying.apply(self._machinery, target, config)
         )

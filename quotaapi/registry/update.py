@@ -1,7 +1,7 @@
 """PUT and PATCH: one way for both, since a patch is an update of the newest object."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from apis.meta import codec, errors, fields
@@ -14,13 +14,15 @@ from apis.meta.request import Attributes, Operation, UserInfo
 from apis.meta.resource import Resource
 from apis.meta.structure import ABSENT
 from apis.meta.transaction import Committed, Conflict, Object, Record, encode_body
+from apis.meta.values import valueclass
 from quotaapi.registry import decoding, metadata, settling, status
+from quotaapi.registry.heavy import LARGE_BYTES
 from quotaapi.registry.options import Transform, WriteOptions, Written
 from quotaapi.registry.values import same
 from quotaapi.registry.wiring import ATTEMPTS, Machinery
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Wanted:
     """The object that is wanted, in the kind's shape.
 
@@ -37,28 +39,27 @@ class Wanted:
 Build = Callable[[Record], Wanted]
 
 
-@dataclass(frozen=True, slots=True)
+@valueclass
 class Target:
-    """What is to be updated, and by whom."""
+    """What is to be updated, and by whom. `size`: bytes that the request brings, as `Decoded.size`."""
 
     user: UserInfo
     namespace: str
     name: str
     options: WriteOptions
     subresource: str = ""
+    size: int = 0
 
 
 async def update(machinery: Machinery, target: Target, body: Decoded) -> Written:
     resource = machinery.resource
     wanted = decoding.body_object(resource, body)
     given = decoding.given_entries(wanted)
-    warnings = decoding.shape(
-        resource,
-        wanted,
-        duplicates=body.duplicates,
-        field_validation=target.options.field_validation,
-        refusal=decoding.body_refusal(resource),
-    )
+    validation, size = target.options.field_validation, body.size
+    if size < LARGE_BYTES:
+        warnings = decoding.shape_body(resource, body, validation)
+    else:
+        warnings = await machinery.heavy.run(size, decoding.shape_body, resource, body, validation)
     check_identity(wanted, target)
     uid = wanted["metadata"].get("uid")
 
@@ -107,8 +108,10 @@ async def revise(machinery: Machinery, target: Target, build: Build) -> Written 
     2. So a refusal that rests on it is confirmed before it is answered, and so is a no-op: on an
        outdated base either may be wrong. What is stored is guarded by the gate itself.
     3. Only a version below the newest known is refused at once: versions never go back.
+
+    `build` must be pure, as what `heavy` runs.
     """
-    resource = machinery.resource
+    resource, heavy = machinery.resource, machinery.heavy
     key = machinery.key(target.namespace, target.name)
     async with machinery.transactor.claim_object(key):
         for _ in range(ATTEMPTS):
@@ -117,9 +120,13 @@ async def revise(machinery: Machinery, target: Target, build: Build) -> Written 
                 if await machinery.is_current(key, None):
                     return None
                 continue
+            size = target.size + len(record.body)
             try:
-                wanted = build(record)
-                attributes, warnings = await _evaluate(machinery, target, record, wanted)
+                if size < LARGE_BYTES:
+                    wanted = build(record)
+                else:
+                    wanted = await heavy.run(size, build, record)
+                attributes, warnings = await _evaluate(machinery, target, record, wanted, size)
             except _OutdatedError:
                 raise errors.conflict(resource, target.name) from None
             except StatusError:
@@ -127,7 +134,7 @@ async def revise(machinery: Machinery, target: Target, build: Build) -> Written 
                     raise
                 continue
             try:
-                written = await _store(machinery, key, record, attributes)
+                written = await _store(machinery, key, record, attributes, size)
             except Conflict:
                 continue
             if written is not None:
@@ -140,10 +147,25 @@ class _OutdatedError(Exception):
 
 
 async def _evaluate(
-    machinery: Machinery, target: Target, record: Record, wanted: Wanted
+    machinery: Machinery, target: Target, record: Record, wanted: Wanted, size: int
 ) -> tuple[Attributes, list[str]]:
     """The object as it is to be stored, judged by everything but the accounts."""
-    resource = machinery.resource
+    attributes, new, old = _attributes(machinery.resource, target, record, wanted)
+    await settling.settle(machinery, attributes, new, old, size=size)
+    if size < LARGE_BYTES:
+        _own(machinery, target, new, old, wanted)
+    else:
+        await machinery.heavy.run(size, _own, machinery, target, new, old, wanted)
+    await machinery.validate(attributes)
+    return attributes, wanted.warnings + metadata.finalizer_warnings(
+        new["metadata"], old["metadata"]
+    )
+
+
+def _attributes(
+    resource: Resource, target: Target, record: Record, wanted: Wanted
+) -> tuple[Attributes, Object, Object]:
+    """What admission sees, and the new and the old object in it."""
     new = wanted.obj
     _check_version(resource, new, target.name, record)
     old = record.object()
@@ -164,12 +186,7 @@ async def _evaluate(
         subresource=target.subresource,
         dry_run=target.options.dry_run,
     )
-    await settling.settle(machinery, attributes, new, old)
-    _own(machinery, target, new, old, wanted)
-    await machinery.validate(attributes)
-    return attributes, wanted.warnings + metadata.finalizer_warnings(
-        new["metadata"], old["metadata"]
-    )
+    return attributes, new, old
 
 
 def _own(machinery: Machinery, target: Target, new: Object, old: Object, wanted: Wanted) -> None:
@@ -192,7 +209,7 @@ def _own(machinery: Machinery, target: Target, new: Object, old: Object, wanted:
 
 
 async def _store(
-    machinery: Machinery, key: str, record: Record, attributes: Attributes
+    machinery: Machinery, key: str, record: Record, attributes: Attributes, size: int
 ) -> Written | None:
     """What was written; None where `record` turned out to be outdated. Raises Conflict."""
     new, old = attributes.obj, attributes.old
@@ -202,7 +219,7 @@ async def _store(
         removal = replace(attributes, operation=Operation.DELETE, obj=None)
         await machinery.admit(removal, key, record, None)
         return removed(new, record)
-    if same(new, old):
+    if same(new, old) if size < LARGE_BYTES else await machinery.heavy.run(size, same, new, old):
         return Written.of(record) if await machinery.is_current(key, record) else None
     committed = await machinery.admit(attributes, key, record, new)
     return updated(new, record, committed)

@@ -6,14 +6,17 @@ from apis.meta.resource import Resource
 from apis.meta.transaction import Object
 from quotaapi.registry import metadata
 
+_BEYOND_MENDING = frozenset({ErrorType.TYPE_INVALID, ErrorType.TOO_MANY})
+
 
 def check_types(resource: Resource, new: Object, old: Object | None) -> list[FieldError]:
     """Refuse an object whose fields have wrong types; answer what else the schema has against it.
 
-    Missing fields and bad values are no refusal yet: admission may mend them.
+    Missing fields and bad values are no refusal yet: admission may mend them. It takes nothing
+    out of a list that is too long, and need not look at it.
     """
     found = resource.schema.validate(new)
-    if any(error.type is ErrorType.TYPE_INVALID for error in found):
+    if any(error.type in _BEYOND_MENDING for error in found):
         _refuse(resource, new, _claims(resource, new, old) + found)
     return found
 

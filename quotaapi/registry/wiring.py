@@ -14,6 +14,7 @@ from apis.meta.request import Attributes
 from apis.meta.resource import Resource
 from apis.meta.times import format_rfc3339
 from apis.meta.transaction import Committed, Object, Record, Transactor
+from quotaapi.registry.heavy import Heavy
 from storage.interface import Reader
 
 Mutate = Callable[[Attributes], Awaitable[None]]
@@ -45,6 +46,7 @@ class Machinery:
     clock: Callable[[], datetime]
     new_uid: Callable[[], str]
     random_suffix: Callable[[], str]
+    heavy: Heavy = field(default_factory=Heavy)
     ownership: Ownership = field(init=False)
     applier: Applier = field(init=False)
 
@@ -61,7 +63,10 @@ class Machinery:
         return object_key(self.resource.plural, namespace, name)
 
     async def newest(self, key: str) -> Record | None:
-        return (await self.transactor.newest((key,)))[key].record
+        known = self.transactor.known(key)
+        if known is None:
+            known = (await self.transactor.newest((key,)))[key]
+        return known.record
 
     async def is_current(self, key: str, record: Record | None) -> bool:
         """Whether a refusal or a no-op may rest on `record`: etcd is asked."""

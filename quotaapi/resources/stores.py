@@ -5,6 +5,7 @@ from datetime import datetime
 
 from apis.garden.v1beta1.register import RESOURCES
 from apis.meta.transaction import Transactor
+from quotaapi.registry.heavy import Heavy
 from quotaapi.registry.identity import new_uid, random_suffix
 from quotaapi.registry.rest import Rest
 from quotaapi.registry.selection import extract
@@ -26,6 +27,7 @@ def stores(
     validate: Validate,
     admit: Admit,
     clock: Callable[[], datetime],
+    heavy: Heavy,
 ) -> Mapping[str, Rest]:
     """By plural."""
     return {
@@ -40,6 +42,7 @@ def stores(
                 clock=clock,
                 new_uid=new_uid,
                 random_suffix=random_suffix,
+                heavy=heavy,
             )
         )
         for resource in RESOURCES

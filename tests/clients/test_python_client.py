@@ -296,7 +296,7 @@ async def test_a_watch_of_a_version_that_is_gone_is_an_error_of_its_own(scene) -
 async def test_a_watch_is_resumed_by_the_client_itself(scene, tmp_path) -> None:
     """`Watch.stream` without a timeout goes on after the server has ended it in the ordinary way."""
     seen: list[str] = []
-    third = threading.Event()
+    followed = threading.Event()
 
     def follow() -> None:
         with api_client(scene.server, scene.proxy.port) as client:
@@ -305,19 +305,20 @@ async def test_a_watch_is_resumed_by_the_client_itself(scene, tmp_path) -> None:
             )
             version = "0"
             while len(seen) < 3:
+                if seen:
+                    followed.set()
                 watched = resource.watch(
                     namespace=scene.namespace, resource_version=version, timeout=1
                 )
                 for event in watched:
                     version = event["object"].metadata.resourceVersion
                     seen.append(event["object"].metadata.name)
-                    third.set()
 
     await scene.create("one")
     async with asyncio.TaskGroup() as group:
         group.create_task(asyncio.to_thread(follow))
-        await asyncio.to_thread(third.wait, 30)
-        await asyncio.sleep(1.2)  # the first watch's own time is up, and another one follows
+        # The first watch's own time is up, and another one follows.
+        assert await asyncio.to_thread(followed.wait, 30)
         await scene.create("two", "three")
 
     assert seen == ["one", "two", "three"]

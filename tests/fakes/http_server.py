@@ -28,6 +28,7 @@ from quotaapi.endpoints.watching import Watches
 from quotaapi.filters import chain
 from quotaapi.filters.accounting import RequestCounts
 from quotaapi.filters.inflight import InflightLimit
+from quotaapi.registry.heavy import Heavy
 from quotaapi.server.listener import Listener
 from tests.fakes.rest import FakeRest
 
@@ -106,6 +107,7 @@ async def http_server(
             request_timeout_seconds=timeout_seconds,
             clock=lambda: NOW,
             new_id=lambda: f"audit-{next(ids)}",
+            heavy=Heavy(),
         )
         alone = standalone.finder(filters.authorizer)
         listener = Listener(chain.build(filters, dispatcher(api, pages, alone)), context)

@@ -13,7 +13,7 @@ from apis.meta.transaction import NO_HEADER, POSITIONS, Object, Record, encode_b
 from quotaapi.registry import selection
 from quotaapi.registry.options import DeleteOptions, Transform, WriteOptions, Written
 from quotaapi.registry.rest import ListQuery
-from storage.interface import Event, Facts, Page, Predicate, Subscription
+from storage.interface import Delivery, Event, Facts, Page, Predicate, Subscription
 
 CREATED = "2024-01-02T03:04:05Z"
 
@@ -24,6 +24,9 @@ class FakeSubscription:
     def __init__(self, progress: int) -> None:
         self.queue: asyncio.Queue[Event | Exception] = asyncio.Queue()
         self.progress = progress
+
+    def deliver(self, delivery: Delivery) -> None:
+        """It goes on handing out."""
 
     async def next(self, timeout_seconds: float) -> Sequence[Event]:
         try:
@@ -97,6 +100,7 @@ class FakeRest:
         options: WriteOptions,
         *,
         subresource: str = "",
+        size: int = 0,
     ) -> Written:
         self.options.append(options)
         await self._begin(user)

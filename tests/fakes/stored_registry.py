@@ -12,6 +12,7 @@ from admission.quota.ledger import Surroundings
 from apis.meta.request import Attributes
 from apis.meta.transaction import Committed, Object, Record
 from quotaapi.directory import CacheDirectory
+from quotaapi.registry.heavy import Heavy
 from quotaapi.registry.identity import new_uid
 from quotaapi.registry.rest import Rest
 from quotaapi.resources.stores import extracts, stores
@@ -52,6 +53,7 @@ async def a_registry() -> AsyncIterator[tuple[Mapping[str, Rest], MemoryBackend]
         validate=_nothing,
         admit=admit,
         clock=_now,
+        heavy=Heavy(),
     )
     tasks = [asyncio.ensure_future(stack.reflector.run()), asyncio.ensure_future(gate.run())]
     try:

@@ -36,6 +36,10 @@ EXPIRATION = "shoot.garden.sapcloud.io/expirationTimestamp"
 
 MAX_MACHINES = 2**31 - 1
 
+MAX_WORKERS = 1_000
+"""Groups of one cluster, which are priced, compared and limited one by one while others wait: some
+ten milliseconds. Clusters have a dozen."""
+
 DEFAULT_BINDING_KIND = "SecretBinding"
 
 WITHOUT_MACHINES = frozenset({"local", "vagrant"})
@@ -88,6 +92,7 @@ def _provider(name: str) -> Struct:
         semantics=ListType.MAP,
         keys=("name",),
         min_items=None if optional else 1,
+        max_items=MAX_WORKERS,
     )
     zones = ListOf(
         doc="The zones of the machines.",

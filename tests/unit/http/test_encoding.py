@@ -1,13 +1,15 @@
 """Long answers in parts."""
 
 import gzip
+from dataclasses import replace
 
 import pytest
 
 from apis.meta import codec
 from apis.meta.transaction import Object, Record
 from quotaapi.endpoints.compression import accepts_gzip, gzipped
-from quotaapi.endpoints.encoding import LongObject, json_parts, yaml_parts
+from quotaapi.endpoints.encoding import LongObject, json_parts, pretty_parts, yaml_parts
+from quotaapi.registry.heavy import Heavy
 
 TEXT = "one line\nand another: 'quoted'\n\n  last"
 
@@ -21,15 +23,31 @@ def a_long_object(count: int, long: str) -> LongObject:
     return LongObject(around, long, records, lambda batch: [each.object() for each in batch])
 
 
+async def assert_parts_are_the_whole(obj: LongObject) -> None:
+    whole, heavy = obj.around, Heavy()
+    if obj.records:
+        whole = {**whole, obj.long: obj.make(obj.records)}
+
+    assert b"".join(await yaml_parts(obj, heavy)) == codec.encode_yaml(whole)
+    assert b"".join(await json_parts(obj, heavy)) == codec.encode(whole)
+    assert b"".join(await pretty_parts(obj, heavy)) == codec.encode_pretty(whole)
+
+
 @pytest.mark.parametrize("count", [0, 1, 40, 41, 200, 201, 500])
 @pytest.mark.parametrize("long", ["apiVersion", "items", "zone"])
 async def test_parts_are_what_the_whole_is(count: int, long: str) -> None:
-    obj = a_long_object(count, long)
-    whole = await obj.whole()
+    await assert_parts_are_the_whole(a_long_object(count, long))
 
-    assert whole[long] is None if not count else len(whole[long]) == count
-    assert b"".join(await yaml_parts(obj)) == codec.encode_yaml(whole)
-    assert codec.decode_json(b"".join(await json_parts(obj))).value == whole
+
+async def test_a_list_of_large_objects_is_encoded_in_pieces_of_bytes() -> None:
+    small = a_long_object(3, "items")
+    large = [
+        Record("large", 1, 1, codec.encode({"metadata": {"name": f"l{n}", "text": "x" * 300_000}}))
+        for n in range(3)
+    ]
+    mixed = [*small.records, *large, *small.records]
+
+    await assert_parts_are_the_whole(replace(small, records=mixed))
 
 
 def test_parts_are_one_stream_of_gzip() -> None:

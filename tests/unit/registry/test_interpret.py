@@ -13,7 +13,13 @@ from apis.meta.transaction import (
 )
 from quotaapi.registry.interpret import LowerError, read_error, write_error
 from quotaapi.registry.options import DeleteOptions
-from storage.interface import BadContinueToken, Expired, SlowWatcher, TooLargeResourceVersion
+from storage.interface import (
+    BadContinueToken,
+    Expired,
+    SlowWatcher,
+    TooLargeResourceVersion,
+    UnreadableRecord,
+)
 from tests.builders import a_quota
 from tests.fakes.registry_rig import NAMESPACE, USER, Rig, a_query, merging
 
@@ -116,3 +122,14 @@ async def test_a_claim_is_given_back_after_an_error() -> None:
         await rig.delete("a")
 
     assert not rig.memory.held(rig.key("a"))
+
+
+def test_what_cannot_be_read_is_told_without_its_name_which_the_client_may_not_be_allowed_to_know() -> (
+    None
+):
+    error = UnreadableRecord("garden.sapcloud.io/quotas/secret/name is stored in format 2")
+
+    for status in (read_error(error), write_error(error, QUOTA, "create", "a")):
+        assert (status.code, status.retry_after_seconds) == (503, 1)
+        assert "in a format that this release of the server does not know" in status.message
+        assert "secret" not in status.message

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from apis.garden.v1beta1.register import BY_PLURAL
 from apis.meta.codec import Decoded
 from apis.meta.request import Attributes
+from quotaapi.registry.heavy import Heavy
 from quotaapi.registry.options import WriteOptions
 from quotaapi.resources.stores import extracts, stores
 from tests.builders import a_quota
@@ -25,6 +26,7 @@ async def test_every_kind_has_a_store_and_facts() -> None:
         validate=_nothing,
         admit=MemoryGate(memory).admit,
         clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
+        heavy=Heavy(),
     )
 
     written = await served["quotas"].create(

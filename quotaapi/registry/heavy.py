@@ -1,0 +1,132 @@
+"""Work on large values, in threads: the event loop serves others meanwhile.
+
+What the registry does to an object without waiting for anything (decoding, defaults, validation,
+ownership, patches) takes Python some milliseconds per 10 KiB. On an object of ordinary size that
+is less than going to a thread costs; on one of a megabyte everybody would wait for a second. So
+whoever has a step to do looks at the size first:
+
+    found = step(obj) if size < LARGE_BYTES else await heavy.run(size, step, obj)
+
+A step must be pure: of what others can see it changes nothing, and what it changes (the object of
+its own request) nobody else touches until it has ended. It holds no claims' or caches' state.
+
+What a request has begun goes before what another is about to begin: of all large bodies that wait
+only a few are decoded at a time, and a decoded body takes ten times its bytes.
+
+The threads take turns with the event loop at the interpreter's switch interval, which
+`make_way_for_the_loop` shortens: the loop asks for its turn several times per request.
+"""
+
+import asyncio
+import sys
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, Final, ParamSpec, TypeVar
+
+from apis.meta import errors
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LARGE_BYTES: Final = 64 * 1024
+"""As JSON. The slowest step takes half a millisecond per KiB on the worst of content."""
+
+_THREADS: Final = 2
+"""Not for speed, since they share one interpreter: so that a body of 100 KiB need not wait until
+one of 3 MiB is done."""
+
+MAX_WAITING_BYTES: Final = 48 * 1024 * 1024
+"""Half a minute's work."""
+
+_SWITCH_SECONDS: Final = 0.001
+
+
+class Heavy:
+    """The threads, and what waits for them."""
+
+    def __init__(
+        self, *, threads: int = _THREADS, max_waiting_bytes: int = MAX_WAITING_BYTES
+    ) -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="heavy")
+        self._max_waiting_bytes = max_waiting_bytes
+        self._turns = _Turns(threads)
+        self.waiting_bytes = 0
+
+    async def begin(self, size: int, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """As `run`, for the first step of a request. Raises 429 where too many bytes wait."""
+        if self.waiting_bytes and self.waiting_bytes + size > self._max_waiting_bytes:
+            raise errors.too_many_requests("Too many large requests, please try again later.")
+        return await self._run(size, lambda: step(*args, **kwargs), begins=True)
+
+    async def run(self, size: int, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """`step(...)`, in a thread; raises what it raises. `size`: bytes that it works on.
+
+        Cancelled: a step that has not begun is not done.
+        """
+        return await self._run(size, lambda: step(*args, **kwargs), begins=False)
+
+    async def _run(self, size: int, step: Callable[[], T], *, begins: bool) -> T:
+        self.waiting_bytes += size
+        try:
+            await self._turns.take(begins=begins)
+            done = self._threads.submit(step)
+            try:
+                return await asyncio.wrap_future(done)
+            finally:
+                # Cancelled: the thread is busy until the step ends all the same.
+                self._turns.give_back_when(done, asyncio.get_running_loop())
+                del done  # else its error, this frame and it keep each other, and a large object
+        finally:
+            self.waiting_bytes -= size
+
+    def close(self) -> None:
+        """What runs still ends; nothing begins any more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class _Turns:
+    """Who of those that wait gets the next free thread."""
+
+    def __init__(self, free: int) -> None:
+        self._free = free
+        self._going_on: deque[asyncio.Future[None]] = deque()
+        self._beginning: deque[asyncio.Future[None]] = deque()
+
+    async def take(self, *, begins: bool) -> None:
+        if self._free and not self._going_on and not (begins and self._beginning):
+            self._free -= 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        (self._beginning if begins else self._going_on).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._give_back()
+            raise
+
+    def give_back_when(self, done: Future[Any], loop: asyncio.AbstractEventLoop) -> None:
+        if done.done():
+            self._give_back()
+        else:
+            done.add_done_callback(lambda _: self._give_back_from_thread(loop))
+
+    def _give_back_from_thread(self, loop: asyncio.AbstractEventLoop) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(self._give_back)
+
+    def _give_back(self) -> None:
+        for waiting in (self._going_on, self._beginning):
+            while waiting:
+                turn = waiting.popleft()
+                if not turn.done():
+                    turn.set_result(None)
+                    return
+        self._free += 1
+
+
+def make_way_for_the_loop() -> None:
+    """For the whole process. Costs nothing while there is one thread that works."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
