@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,9 +53,14 @@ def counters(etcd_url: str) -> Counters:
     return Counters(int(proposals), int(answer["header"]["revision"]))
 
 
-def assert_exact(etcd_url: str, *arguments: str) -> dict[str, int]:
-    """Run `quotaapi audit` over all of etcd's history; answers its statistics."""
-    command = [sys.executable, "-m", "quotaapi", "audit", "--etcd-servers", etcd_url]
+def assert_exact(
+    etcd_url: str, *arguments: str, program: Sequence[str] = ("-m", "quotaapi")
+) -> dict[str, int]:
+    """Run `quotaapi audit` over all of etcd's history; answers its statistics.
+
+    `program`: what Python runs; it takes quotaapi's arguments.
+    """
+    command = [sys.executable, *program, "audit", "--etcd-servers", etcd_url]
     done = subprocess.run(
         [*command, "--growth", "--json", *arguments],
         cwd=ROOT,

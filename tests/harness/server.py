@@ -37,12 +37,15 @@ class ServerProcess:
         tokens: Mapping[str, str] | None = None,
         arguments: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        program: Sequence[str] = ("-m", "quotaapi"),
     ) -> None:
         """`tokens`: bearer token -> user name (a member of system:masters).
-        `environment`: variables that the process gets besides the test's own."""
+        `environment`: variables that the process gets besides the test's own.
+        `program`: what Python runs; it takes quotaapi's arguments."""
         self.data_dir = data_dir
         self.port = free_port()
         self.log_path = data_dir.with_name(data_dir.name + ".log")
+        self._program = program
         self._arguments = [*arguments]
         self._environment = {**os.environ, **(environment or {})}
         if etcd_servers:
@@ -98,7 +101,7 @@ class ServerProcess:
     def launch(self) -> None:
         """Start the process and wait for nothing."""
         command = [
-            *(sys.executable, "-m", "quotaapi", "serve"),
+            *(sys.executable, *self._program, "serve"),
             *("--bind-address", "127.0.0.1", "--secure-port", str(self.port)),
             *("--data-dir", str(self.data_dir), *self._arguments),
         ]
