@@ -5,6 +5,7 @@ Each client owns its objects, so that what it was told last is what has to be. N
 
 import asyncio
 import random
+from array import array
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
@@ -45,11 +46,29 @@ class Load:
         """What all names begin with."""
         self._stop = asyncio.Event()
         self._answers = 0
+        self._waits = array("f")
+        """Seconds of each request that was answered."""
+        self._of_client = [0] * clients
+        """Answers, each client's."""
         self._marks: list[tuple[int, Callable[[], None]]] = []
 
     @property
     def answers(self) -> int:
         return self._answers
+
+    @property
+    def longest_seconds(self) -> float:
+        """What an answer took at most."""
+        return max(self._waits, default=0.0)
+
+    def summary(self) -> str:
+        """Answers by verb and code; how long they took; whether a client was left behind."""
+        waits = sorted(self._waits) or [0.0]
+        half, late, last = (waits[int((len(waits) - 1) * part)] for part in (0.5, 0.99, 1))
+        return (
+            f"{self.promises.summary()}; seconds p50 {half:.3f}, p99 {late:.3f}, longest {last:.3f}; "
+            f"{min(self._of_client)} to {max(self._of_client)} answers a client"
+        )
 
     def stop(self) -> None:
         """No more requests. Leaving `running` does this, too."""
@@ -75,11 +94,13 @@ class Load:
 
     async def _client(self, number: int) -> None:
         rng = random.Random(self._seed * 1000 + number)
+        loop = asyncio.get_running_loop()
         mine: list[tuple[str, str]] = []
         serial = 0
         while not self._stop.is_set():
             api = rng.choice(self._apis)
             roll = rng.random()
+            began = loop.time()
             if not mine or roll < 0.45:
                 serial += 1
                 name = f"{self.run}-{number}-{serial}"
@@ -87,6 +108,9 @@ class Load:
             else:
                 outcome = await self._touch(api, rng, roll, mine)
             self._answered(outcome)
+            if isinstance(outcome, Answer):
+                self._waits.append(loop.time() - began)
+                self._of_client[number] += 1
             if not isinstance(outcome, Answer) or outcome.status in {429, 503, 504}:
                 await asyncio.sleep(PAUSE_SECONDS * rng.random())
 

@@ -10,25 +10,51 @@ from pathlib import Path
 import aiohttp
 
 from tests.etcd_process import EtcdProcess
+from tests.faults.footprint import footprint, metrics
 from tests.faults.load import Load, attempt, have_world
 from tests.harness.api import Answer, Api, Object
 from tests.harness.etcd import assert_exact
 from tests.harness.server import ServerProcess
 
+FIGURES = {
+    "txns": "quotaapi_etcd_txns_total",
+    "failed compares": "quotaapi_etcd_failed_compares_total",
+    "lost answers": "quotaapi_etcd_lost_answers_total",
+    "admitted": "quotaapi_admission_admitted_total",
+    "refused": "quotaapi_admission_refused_total",
+    "evaluated again": "quotaapi_admission_conflicts_total",
+    "expired": "quotaapi_admission_expired_total",
+    "cache loads": "quotaapi_cache_loads_total",
+}
+
+ROOMY = (f"--quota-backend-bytes={8 << 30}",)
+"""An etcd's arguments with which it holds ten minutes of heavy load without being full."""
+
 SETTLE_SECONDS = 30
 """More than any write can go on after its client was told 504."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Bounds:
-    """How long a scenario goes on: `rounds` of its fault, each with a `pause_seconds` of stillness.
+    """The sizes of a scenario; each uses those that it has a use for.
 
-    CI's are small, soak's are not.
+    `rounds` of its fault, each with a `pause_seconds` of stillness, while `clients` work, for
+    `load_seconds` at least. `shoots` are those of each of `projects`. `writes` are spread over the
+    rounds and one before them, which warms up. `window`: the events that a server keeps for resuming.
+    `patrol_seconds`: between two audits of what has been written since the one before; 0: one at the end.
     """
 
     rounds: int = 2
     pause_seconds: float = 3.0
     clients: int = 12
+    load_seconds: float = 0.0
+    watchers: int = 40
+    projects: int = 5
+    shoots: int = 10
+    writes: int = 2_400
+    window: int = 200
+    connections: int = 300
+    patrol_seconds: float = 0.0
     seed: int = 1
     say: Callable[[str], None] = lambda _text: None
 
@@ -43,6 +69,8 @@ class Rig:
     bounds: Bounds
     tolerated: tuple[str, ...] = ()
     _loads: int = field(default=0)
+    _audited: int = field(default=0)
+    """The revision up to which every one has been audited."""
 
     @property
     def apis(self) -> Sequence[Api]:
@@ -77,7 +105,7 @@ class Rig:
         )
         async with load.running():
             yield load
-        self.bounds.say(load.promises.summary())
+        self.bounds.say(load.summary())
 
     async def _settle(self) -> None:
         """Wait for replicas, and for writes whose clients were told that nobody knows."""
@@ -133,8 +161,45 @@ class Rig:
         raise AssertionError(f"cannot delete {shoot['metadata']['name']}: {outcome}")
 
     def audit(self) -> dict[str, int]:
-        """Every revision that etcd still has."""
-        return assert_exact(self.etcd_url)
+        """Every revision that etcd still has and that no patrol has audited."""
+        since = ("--from-revision", str(self._audited)) if self._audited else ()
+        return assert_exact(self.etcd_url, *since)
+
+    @asynccontextmanager
+    async def patrolled(self) -> AsyncIterator[None]:
+        """While the block runs, audit what it writes before it is compacted."""
+        if not self.bounds.patrol_seconds:
+            yield
+            return
+        async with asyncio.TaskGroup() as group:
+            patrol = group.create_task(self._patrol())
+            yield
+            patrol.cancel()
+
+    async def _patrol(self) -> None:
+        revisions = changes = 0
+        try:
+            while True:
+                await asyncio.sleep(self.bounds.patrol_seconds)
+                found = await asyncio.to_thread(self.audit)
+                self._audited = found["lastRevision"]
+                revisions += found["revisions"]
+                changes += found["changes"]
+        finally:
+            self.bounds.say(f"patrol: exact, {revisions} revisions, {changes} changes")
+
+    async def figures(self) -> str:
+        """What each replica counted, and what it takes."""
+        told = []
+        for number, server in enumerate(self.servers):
+            # A new session: faults leave connections behind that are closed at the other end.
+            async with server.client() as session:
+                found = await metrics(session)
+                size = await footprint(session, server.pid)
+            counted = (f"{what} {found[name]:.0f}" for what, name in FIGURES.items())
+            lag = found["quotaapi_event_loop_lag_seconds_max"] * 1000
+            told.append(f"replica {number}: {', '.join(counted)}, lag {lag:.0f} ms, {size.text()}")
+        return "; ".join(told)
 
     def check_logs(self) -> None:
         for server in self.servers:
@@ -175,13 +240,17 @@ async def rig(
             ending.callback(server.kill9)
             await asyncio.to_thread(server.start)
         for server in servers:
-            session = await ending.enter_async_context(server.client())
+            places = max(100, bounds.clients + bounds.watchers + 20)
+            session = await ending.enter_async_context(server.client(connections=places))
             # A client that repeats a DELETE by itself cannot be told what became of the first.
             session._retry_connection = False
             sessions.append(session)
         built = Rig(servers, sessions, etcd_url, bounds)
         await have_world(built.apis[0], room=room)
+        bounds.say(await built.figures())
         yield built
+        await built.ready()
+        bounds.say(await built.figures())
         # First, since they compact what the auditor is about to read.
         for server in servers:
             await asyncio.to_thread(server.stop)
@@ -204,15 +273,6 @@ async def one_etcd(**options: object) -> AsyncIterator[EtcdProcess]:
 
 async def writes_running(session: aiohttp.ClientSession) -> int:
     return int((await metrics(session))["quotaapi_writes_running"])
-
-
-async def metrics(session: aiohttp.ClientSession) -> dict[str, float]:
-    """The server's numbers, by name and labels as they are written."""
-    async with session.get("/metrics") as answer:
-        text = await answer.text()
-    assert answer.status == 200, text
-    lines = (line.rpartition(" ") for line in text.splitlines() if line and line[0] != "#")
-    return {name: float(value) for name, _, value in lines}
 
 
 async def _versions(api: Api, path: str) -> dict[str, str]:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.faults.scenarios import BRIEF, SCENARIOS, of, replicas, resources, watches
+from tests.faults.scenarios import BRIEF, SCENARIOS, connections, of, replicas, resources, watches
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(240)]
 
 
-@pytest.mark.parametrize("name", of(replicas, resources, watches))
+@pytest.mark.parametrize("name", of(connections, replicas, resources, watches))
 async def test_promises_hold(name: str) -> None:
     await SCENARIOS[name](BRIEF)

@@ -33,7 +33,7 @@ class Informer:
     ) -> None:
         self._sessions = sessions
         self._rng = rng
-        self._slow = slow
+        self.slow = slow
         self.stretches: list[Stretch] = []
         self.copy: dict[str, int] = {}
         self.version = 0
@@ -76,7 +76,7 @@ class Informer:
                     seen += 1
                     if seen >= leave_after:
                         return
-                    if self._slow:
+                    if self.slow:
                         await asyncio.sleep(0.05)
 
     def _take(self, event: Object) -> bool:
@@ -114,6 +114,39 @@ class Informer:
                 more = sorted(set(stretch.changes) - set(expected))[:5]
                 problems.append(f"stretch {index}: missing {missing}, more {more}")
         return problems
+
+
+PLACES = (
+    "shoots",
+    "namespaces/hose-0/shoots",
+    "namespaces/garden-a/shoots",
+    "quotas",
+    "quotausages",
+)
+MANNERS: tuple[dict[str, str], ...] = (
+    {},
+    {"labelSelector": "serial"},
+    # From now on, without what exists.
+    *3 * ({"sendInitialEvents": "false", "resourceVersionMatch": "NotOlderThan"},),
+)
+
+
+async def pass_by(session: aiohttp.ClientSession, rng: random.Random) -> None:
+    """Watch something for a moment, quickly or slowly, and leave without a word; again until cancelled."""
+    while True:
+        where = f"{GROUP_PATH}/{rng.choice(PLACES)}"
+        params = {"watch": "1", **rng.choice(MANNERS)}
+        pause = rng.choice([0.0, 0.0, 0.5])
+        try:
+            async with (
+                asyncio.timeout(rng.uniform(0.1, 5)),
+                session.get(where, params=params) as answer,
+            ):
+                assert answer.status == 200, answer
+                async for _ in answer.content.iter_any():
+                    await asyncio.sleep(pause)
+        except (OSError, TimeoutError, aiohttp.ClientError):
+            pass
 
 
 def _name(obj: Object) -> str:

@@ -7,6 +7,7 @@ from tests.faults.rig import Bounds
 from tests.faults.scenarios import (
     clocks,
     cluster,
+    connections,
     crash,
     network,
     replicas,
@@ -19,6 +20,21 @@ Scenario = Callable[[Bounds], Awaitable[None]]
 
 BRIEF = Bounds(rounds=1)
 """For a run of all tests."""
+
+LONG = Bounds(rounds=5, pause_seconds=7.5, clients=50)
+"""For each scenario once: every fault five times; etcd stands still for 30 s."""
+
+FULL: Mapping[str, Bounds] = {
+    "two_replicas": Bounds(clients=200, load_seconds=600, patrol_seconds=30),
+    "three_replicas": Bounds(clients=200, load_seconds=600, patrol_seconds=30),
+    "many_come_and_go": Bounds(clients=50, projects=50, shoots=100, patrol_seconds=30),
+    "informers_miss_nothing": Bounds(rounds=10, clients=50, watchers=200),
+    "nothing_grows": Bounds(
+        rounds=9, writes=1_000_000, watchers=12, window=10_000, patrol_seconds=20
+    ),
+    "connections_idle": Bounds(connections=10_000),
+}
+"""The scenarios of populations, each at the size at which an installation must stand. The others: LONG."""
 
 SCENARIOS: Mapping[str, Scenario] = {
     scenario.__name__: scenario
@@ -40,6 +56,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         *((clocks.clock_jumps,) if clocks.LIBRARY else ()),
         watches.informers_miss_nothing,
         resources.nothing_grows,
+        connections.connections_idle,
         replicas.two_replicas,
         replicas.three_replicas,
         replicas.recounts_go_on,

@@ -12,7 +12,8 @@ from pathlib import Path
 import aiohttp
 
 from tests.builders import a_shoot
-from tests.faults.rig import Bounds, metrics, one_etcd, rig
+from tests.faults.footprint import metrics
+from tests.faults.rig import Bounds, one_etcd, rig
 from tests.harness.api import Api
 
 LIBRARY = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)

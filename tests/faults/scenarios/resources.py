@@ -1,72 +1,87 @@
-"""Nothing grows: memory, tasks and file descriptors after many rounds are what they were after the first."""
+"""Nothing grows: memory, tasks and file descriptors after very many writes are what they were after some."""
 
 import asyncio
-import os
+import itertools
 import random
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator
 
-import aiohttp
-
-from tests.faults.rig import Bounds, Rig, metrics, one_etcd, rig
-from tests.faults.watching import Informer
+from tests.builders import a_binding, a_quota
+from tests.faults.footprint import Footprint, footprint, metrics
+from tests.faults.hose import Hose
+from tests.faults.load import TOTAL
+from tests.faults.rig import ROOMY, Bounds, Rig, one_etcd, rig
+from tests.faults.watching import Informer, pass_by
+from tests.harness.api import Api
 
 GROWTH = 1.10
 SPARE_DESCRIPTORS = 8
 """Kept connections of the test's own clients and to etcd come and go."""
-
-
-@dataclass(frozen=True, slots=True)
-class Footprint:
-    rss_kib: int
-    descriptors: int
-    tasks: int
-    watches: int
+HOSES = 24
+INFORMERS = 2
+"""They check every event; the other watchers only take it."""
 
 
 async def nothing_grows(bounds: Bounds) -> None:
-    """Watchers come and go, shoots too. The first rounds fill what is bounded: windows, caches."""
-    arguments = ("--watch-cache-size", "200", "--etcd-compaction-interval", "5s")
-    async with one_etcd() as etcd, rig(etcd.endpoint, bounds, arguments=arguments) as running:
-        for _ in range(3):
-            await _round(running, bounds)
-        first = await _footprint(running)
-        for _ in range(2 * bounds.rounds):
-            await _round(running, bounds)
-        last = await _footprint(running)
-        bounds.say(f"{first} -> {last}")
+    """Watchers come and go, shoots too. The first round fills what is bounded: windows, caches."""
+    # Nothing may be compacted that the next patrol is to audit.
+    compaction = f"{max(5, 6 * bounds.patrol_seconds):g}s"
+    arguments = (
+        *("--watch-cache-size", str(bounds.window)),
+        *("--etcd-compaction-interval", compaction),
+    )
+    async with (
+        one_etcd(arguments=ROOMY) as etcd,
+        rig(etcd.endpoint, bounds, arguments=arguments) as running,
+        running.patrolled(),
+    ):
+        hoses = [Hose(running.servers[0], f"hose-{number}") for number in range(HOSES)]
+        await running.apis[0].have(
+            a_quota(name="hoses", metrics={"shoots": "1M"}),
+            *(a_binding(namespace=hose.namespace, quotas=["hoses"]) for hose in hoses),
+        )
+        serial = itertools.count()
+        each = bounds.writes // (bounds.rounds + 1)
+        first = last = await _round(running, hoses, serial, each)
+        for _ in range(bounds.rounds):
+            last = await _round(running, hoses, serial, each)
         assert last.rss_kib < first.rss_kib * GROWTH, (first, last)
         assert last.descriptors <= first.descriptors + SPARE_DESCRIPTORS, (first, last)
         assert last.tasks <= first.tasks + SPARE_DESCRIPTORS, (first, last)
         assert last.watches == 0
 
 
-async def _round(running: Rig, bounds: Bounds) -> None:
-    rng = random.Random(bounds.seed)
-    async with running.servers[0].client() as session, asyncio.TaskGroup() as group:
-        informers = [Informer([session], random.Random(rng.random())) for _ in range(20)]
-        tasks = [group.create_task(informer.run()) for informer in informers]
-        async with running.load() as load:
-            await load.some_answers(400, seconds=120)
-        for task in tasks:
-            task.cancel()
+async def _round(running: Rig, hoses: list[Hose], serial: Iterator[int], writes: int) -> Footprint:
+    """The server's footprint when all objects are deleted and all clients are gone."""
+    bounds = running.bounds
+    rng = random.Random(bounds.seed + next(serial))
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    async with running.servers[0].client(connections=bounds.watchers + HOSES) as session:
+        informers = [Informer([session], random.Random(rng.random())) for _ in range(INFORMERS)]
+        passing = [
+            pass_by(session, random.Random(rng.random()))
+            for _ in range(bounds.watchers - INFORMERS)
+        ]
+        async with asyncio.TaskGroup() as watching, running.load():
+            watchers = [watching.create_task(informer.run()) for informer in informers]
+            watchers += [watching.create_task(one) for one in passing]
+            shares = [hose.run(Api(session), serial, writes // HOSES) for hose in hoses]
+            written = sum(await asyncio.gather(*shares))
+            for watcher in watchers:
+                watcher.cancel()
+        violations = [text for informer in informers for text in informer.violations]
+        assert not violations, violations[:20]
+    found = await _settled(running)
+    seconds = loop.time() - began
+    bounds.say(f"{written} writes besides, {written / seconds:.0f}/s: {found.text()}")
+    return found
 
 
-async def _footprint(running: Rig) -> Footprint:
+async def _settled(running: Rig) -> Footprint:
     """When the clients' connections have ended."""
-    session, pid = running.sessions[0], running.servers[0].pid
+    session = running.sessions[0]
     async with asyncio.timeout(20):
         while (await metrics(session))["quotaapi_watches_open"]:
             await asyncio.sleep(0.1)  # another process: there is nothing to wait on
-    return await _measured(session, pid)
-
-
-async def _measured(session: aiohttp.ClientSession, pid: int) -> Footprint:
-    found = await metrics(session)
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return Footprint(
-        rss_kib=pages * os.sysconf("SC_PAGE_SIZE") // 1024,
-        descriptors=len(os.listdir(f"/proc/{pid}/fd")),
-        tasks=int(found["quotaapi_tasks"]),
-        watches=int(found["quotaapi_watches_open"]),
-    )
+    assert await running.apis[0].used("garden-trial", TOTAL) == {"shoots": "0", "cpu": "0"}
+    return await footprint(session, running.servers[0].pid)

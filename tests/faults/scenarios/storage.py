@@ -1,6 +1,7 @@
 """What operators do to etcd, or what happens to it: compaction, a full disk, a restored backup."""
 
 import asyncio
+import base64
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import aiohttp
 
+from apis.meta.keys import INTERNAL
 from tests.etcd_process import EtcdProcess
 from tests.faults.load import Load
 from tests.faults.rig import Bounds, one_etcd, rig
@@ -89,9 +91,26 @@ async def call(
         return found
 
 
-async def compact(etcd_url: str) -> None:
-    newest = await call(etcd_url, "kv/range", {"key": "AA=="})
-    revision: str = newest["header"]["revision"]  # type: ignore[call-overload]  # an object inside
+async def keys(etcd_url: str) -> list[str]:
+    """Of all objects and ledgers."""
+    found = await call(
+        etcd_url,
+        "kv/range",
+        {"key": _base64("/registry/"), "range_end": _base64("/registry0"), "keys_only": True},
+    )
+    names = [base64.b64decode(each["key"]).decode() for each in found.get("kvs", ())]
+    return [name for name in names if not name.startswith(f"/registry/{INTERNAL}")]
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+async def compact(etcd_url: str, revision: int = 0) -> None:
+    """To `revision`; 0: the newest."""
+    if not revision:
+        newest = await call(etcd_url, "kv/range", {"key": "AA=="})
+        revision = newest["header"]["revision"]  # type: ignore[call-overload]  # an object inside
     await call(etcd_url, "kv/compaction", {"revision": revision, "physical": True})
 
 

@@ -8,21 +8,23 @@ from apis.meta.keys import parse_object_key, resource_prefix
 from quotaapi.audit.sources import open_backend
 from storage.interface import RawEvent
 from tests.builders import a_shoot
-from tests.faults.rig import Bounds, one_etcd, rig
+from tests.faults.rig import ROOMY, Bounds, one_etcd, rig
 from tests.faults.scenarios.storage import compact
 from tests.faults.watching import Change, Informer, caught_up
 from tests.harness.api import Api
 
 
 async def informers_miss_nothing(bounds: Bounds) -> None:
-    """Replicas are killed and restarted one after the other, etcd is compacted to its newest
-    revision each time; watchers leave, come back and dawdle."""
-    count = bounds.clients * 3 + 4
+    """Replicas are killed and restarted one after the other, etcd is compacted each time to all
+    but the newest; watchers leave, come back and dawdle."""
     rng = random.Random(bounds.seed)
-    async with one_etcd() as etcd, rig(etcd.endpoint, bounds, replicas=2) as running:
+    async with (
+        one_etcd(arguments=ROOMY) as etcd,
+        rig(etcd.endpoint, bounds, replicas=2, room=4 + 3 * bounds.clients) as running,
+    ):
         informers = [
             Informer(list(running.sessions), random.Random(rng.random()), slow=number % 8 == 0)
-            for number in range(count)
+            for number in range(bounds.watchers)
         ]
         history: list[Change] = []
         async with asyncio.TaskGroup() as group:
@@ -31,12 +33,15 @@ async def informers_miss_nothing(bounds: Bounds) -> None:
             async with running.load() as load:
                 for _ in range(bounds.rounds):
                     for server in running.servers:
-                        await load.some_answers(60)
+                        await load.some_answers(5 * bounds.clients)
                         await asyncio.to_thread(rng.choice([server.stop, server.kill9]))
-                        await compact(etcd.endpoint)
+                        # No further than the history that they are compared with has been read.
+                        await compact(etcd.endpoint, history[-1][0] // 1000)
                         await asyncio.to_thread(server.start)
                 await load.some_answers(60)
             newest = await _nudge(running.apis[0])
+            for informer in informers:
+                informer.slow = False
             await caught_up(informers, newest)
             async with asyncio.timeout(20):
                 while history[-1][0] < newest:
@@ -48,7 +53,7 @@ async def informers_miss_nothing(bounds: Bounds) -> None:
         watched = sum(len(s.changes) for each in informers for s in each.stretches)
         lists = sum(len(each.stretches) for each in informers)
         bounds.say(
-            f"{count} informers, {watched} events of a history of {len(history)}, "
+            f"{len(informers)} informers saw {watched} events of a history of {len(history)}, "
             f"{sum(each.resumed for each in informers)} resumed, {lists} lists"
         )
 

@@ -1,0 +1,90 @@
+"""Very many connections on which nothing happens: little memory each, others are served, all is freed."""
+
+import asyncio
+import resource
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from tests.faults.footprint import Footprint, footprint
+from tests.faults.rig import Bounds, Rig, one_etcd, rig
+from tests.harness.server import ServerProcess
+
+EACH_KIB = 150
+"""What a connection may take: most of it is TLS's buffers."""
+GROWTH = 1.10
+AT_ONCE = 50
+"""Handshakes under way."""
+SPARE_DESCRIPTORS = 8
+OTHER_FILES = 500
+"""Of this process and of the server, besides the connections."""
+OTHERS_WAIT_SECONDS = 5.0
+
+
+async def connections_idle(bounds: Bounds) -> None:
+    """Each asks once, as a client does that keeps its connection, and is silent then.
+
+    Opened twice: what the first ones took is free for the second ones.
+    """
+    count = min(bounds.connections, _file_limit() - OTHER_FILES)
+    async with one_etcd() as etcd, rig(etcd.endpoint, bounds) as running, running.load() as load:
+        await load.some_answers(200)
+        before = await _footprint(running)
+        peaks = []
+        for _ in range(2):
+            async with _idle(running.servers[0], count):
+                await load.some_answers(200)
+                peaks.append(await _footprint(running))
+            after = await _freed(running, before)
+            each = (peaks[-1].rss_kib - before.rss_kib) / count
+            bounds.say(f"{before.text()}; with {count} connections {peaks[-1].text()}")
+            bounds.say(f"{each:.1f} KiB for each; after them {after.text()}")
+            assert peaks[-1].descriptors >= count
+            assert each < EACH_KIB
+        assert peaks[1].rss_kib < peaks[0].rss_kib * GROWTH, peaks
+        assert load.longest_seconds < OTHERS_WAIT_SECONDS
+
+
+def _file_limit() -> int:
+    """As many open files as the system allows, for this process and those that it starts."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+@asynccontextmanager
+async def _idle(server: ServerProcess, count: int) -> AsyncIterator[None]:
+    context = server.ssl_context(admin=False)
+    writers: list[asyncio.StreamWriter] = []
+    try:
+        while len(writers) < count:
+            some = min(AT_ONCE, count - len(writers))
+            writers += await asyncio.gather(*(_opened(server, context) for _ in range(some)))
+        yield
+    finally:
+        for writer in writers:
+            writer.transport.abort()
+
+
+async def _opened(server: ServerProcess, context: ssl.SSLContext) -> asyncio.StreamWriter:
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=context)
+    writer.write(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    head = await reader.readuntil(b"\r\n\r\n")
+    assert b" 200 " in head, head
+    return writer
+
+
+async def _footprint(running: Rig) -> Footprint:
+    return await footprint(running.sessions[0], running.servers[0].pid)
+
+
+async def _freed(running: Rig, before: Footprint) -> Footprint:
+    """When the connections' files are closed, and the tasks that served them have ended."""
+    spare = SPARE_DESCRIPTORS + 2 * running.bounds.clients  # requests that are being served
+    async with asyncio.timeout(60):
+        while True:
+            found = await _footprint(running)
+            closed = found.descriptors <= before.descriptors + SPARE_DESCRIPTORS
+            if closed and found.tasks <= before.tasks + spare:
+                return found
+            await asyncio.sleep(0.1)  # another process: there is nothing to wait on
