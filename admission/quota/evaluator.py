@@ -180,7 +180,7 @@ class Evaluator:
 
     async def _decided(self, waiter: Waiter) -> Committed | None:
         waiter.needs = await self._plan(waiter)
-        if not waiter.needs.keys and waiter.seen is not None:
+        if waiter.needs.is_empty and waiter.seen is not None:
             return await self._write_alone(waiter, waiter.seen)
         if self._stopped.is_set():
             raise Unavailable("the server is shutting down")
@@ -208,7 +208,12 @@ class Evaluator:
         known: dict[str, Snapshot] = {}
         needs = waiter.change.needs(known)
         while needs.missing:
-            known.update(await self._transactor.newest(needs.missing))
+            for key in needs.missing:
+                snapshot = self._transactor.known(key)
+                if snapshot is None:
+                    known.update(await self._transactor.newest(needs.missing))
+                    break
+                known[key] = snapshot
             needs = waiter.change.needs(known)
         if waiter.mandate is not None:
             needs = replace(needs, shared=needs.shared | {waiter.mandate.key})

@@ -56,5 +56,9 @@ class Needs:
     def keys(self) -> frozenset[str]:
         return self.exclusive | self.shared
 
+    @property
+    def is_empty(self) -> bool:
+        return not (self.exclusive or self.shared)
+
 
 NOTHING = Needs()

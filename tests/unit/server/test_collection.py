@@ -11,8 +11,10 @@ from quotaapi.server import collection
 
 @pytest.fixture(autouse=True)
 def _thawed() -> Iterator[None]:
+    before = gc.get_threshold()
     yield
     gc.unfreeze()
+    gc.set_threshold(*before)
     gc.enable()
 
 
@@ -20,6 +22,7 @@ def test_from_its_beginning_a_process_collects_what_is_new_only() -> None:
     gc.disable()
     collection.begin()
     assert gc.isenabled()
+    assert gc.get_threshold() == collection.THRESHOLDS
     assert gc.get_freeze_count() > 0
 
 
