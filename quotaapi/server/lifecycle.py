@@ -27,6 +27,7 @@ from quotaapi.server.announcement import announce
 from quotaapi.server.composition import Phase, Server, build, utc_now
 from quotaapi.server.entrance import Entrance, Questions, build_entrance
 from quotaapi.server.handover import Handover, share
+from quotaapi.server.heap import Heap, find_trim
 from quotaapi.server.listener import Listener
 from quotaapi.server.member import Member
 from quotaapi.server.persistence import Storage, build_storage
@@ -87,6 +88,8 @@ async def _run_server(
         listener = Listener(server.handler, entrance.serving.context)
         collection.begin()
         background = _start(tasks, server, entrance, etcd, member)
+        heap = Heap(lambda: listener.closed, find_trim())
+        background.append(tasks.create_task(heap.run(), name="heap"))
         admission = tasks.create_task(server.evaluator.run(), name="admission")
         duties = tasks.create_task(_run_duties(server), name="controllers")
         try:

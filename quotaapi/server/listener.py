@@ -89,8 +89,15 @@ class _Connection(RequestHandler):
 
 
 class _Server(web.Server):
+    closed = 0
+    """Connections that have ended."""
+
     def __call__(self) -> RequestHandler:
         return _Connection(self, loop=self._loop, **self._kwargs)
+
+    def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
+        self.closed += 1
+        super().connection_lost(handler, exc)
 
 
 class Listener:
@@ -120,6 +127,11 @@ class Listener:
     def connections(self) -> int:
         """Open ones, and those that are about to be."""
         return len(self._server.connections) + self._shaking_hands
+
+    @property
+    def closed(self) -> int:
+        """Connections that have ended so far."""
+        return self._server.closed
 
     async def open(self) -> None:
         await self._runner.setup()

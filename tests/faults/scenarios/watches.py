@@ -20,7 +20,7 @@ async def informers_miss_nothing(bounds: Bounds) -> None:
     rng = random.Random(bounds.seed)
     async with (
         one_etcd(arguments=ROOMY) as etcd,
-        rig(etcd.endpoint, bounds, replicas=2, room=4 + 3 * bounds.clients) as running,
+        rig(etcd.endpoint, bounds, replicas=2, room=100 * bounds.clients) as running,
     ):
         informers = [
             Informer(list(running.sessions), random.Random(rng.random()), slow=number % 8 == 0)

@@ -1,5 +1,4 @@
 import copy
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 from apis.meta.codec import MAX_DEPTH
 from apis.meta.errors import StatusError
 from apis.meta.patch import MAX_OPERATIONS, Patch, merge, parse_json_patch, parse_merge_patch
+from tests.pace import times_longer
 
 OBJECT: dict[str, Any] = {
     "metadata": {"name": "a", "labels": {"a": "1"}},
@@ -177,17 +177,16 @@ def test_the_number_of_operations_is_bounded() -> None:
 
 def test_the_most_operations_are_carried_out() -> None:
     operations = [{"op": "add", "path": f"/spec/x{i}", "value": i} for i in range(MAX_OPERATIONS)]
-    started = time.perf_counter()
     assert len(applied(*operations)["spec"]) == MAX_OPERATIONS + 3
-    assert time.perf_counter() - started < 3
+    few = operations[: MAX_OPERATIONS // 10]
+    assert times_longer(lambda: applied(*operations), lambda: applied(*few)) < 40
 
 
 def test_growth_by_copying_is_bounded() -> None:
     doubling = {"op": "copy", "from": "/spec", "path": "/spec/again"}
+    # All of them would be 2^100 times as large.
     copies = [{**doubling, "path": f"/spec/again{i}"} for i in range(100)]
-    started = time.perf_counter()
     assert refusal(lambda: applied(*copies)).code == 422
-    assert time.perf_counter() - started < 3
 
 
 def test_depth_is_bounded() -> None:

@@ -1,9 +1,9 @@
-import time
 from typing import Any
 
 import pytest
 
 from apis.meta.codec import MAX_DEPTH, DecodeError, decode_yaml, encode_yaml
+from tests.pace import times_longer
 from tests.shared_material import shared
 
 
@@ -136,9 +136,8 @@ def bomb(levels: int) -> bytes:
 
 
 def test_an_alias_bomb_is_refused_at_once() -> None:
-    started = time.perf_counter()
+    # A trillion texts.
     assert refusal(bomb(12)).endswith("document contains excessive aliasing")
-    assert time.perf_counter() - started < 1
     assert len(decode_yaml(bomb(3)).value["a2"]) == 10
 
 
@@ -149,9 +148,10 @@ def test_a_long_text_is_not_multiplied_by_aliases() -> None:
 
 @pytest.mark.parametrize("opening", [b"[", b"{a: ", b"- ", b"? "])
 def test_nesting_is_bounded(opening: bytes) -> None:
-    started = time.perf_counter()
-    assert refusal(opening * 10_000 + b"x")
-    assert time.perf_counter() - started < 1
+    def refused(depth: int) -> str:
+        return refusal(opening * depth + b"x")
+
+    assert times_longer(lambda: refused(10_000), lambda: refused(1000)) < 40
 
 
 def test_the_deepest_document_is_as_deep_as_json() -> None:
@@ -166,9 +166,7 @@ def test_aliases_do_not_nest_deeper_than_the_bound() -> None:
 
 
 def test_the_number_of_nodes_is_bounded() -> None:
-    started = time.perf_counter()
     assert "nodes" in refusal(b"[" + b"[]," * 500_000 + b"]")
-    assert time.perf_counter() - started < 5
 
 
 @pytest.mark.parametrize(
