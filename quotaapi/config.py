@@ -21,7 +21,8 @@ class Config:
     `etcd_servers` empty: an etcd of the server's own in `data_dir`. `min_request_timeout_seconds`
     bounds watches from below: one without `timeoutSeconds` lives between it and twice it.
 
-    `workers`: processes that serve the port. What is limited here is limited for all together.
+    `workers`: processes that serve the port. The limits of requests at once are for all together;
+    other numbers (`quota_workers`, `quota_cache_size`, ...) are each process's.
 
     `in_cluster`: the pod's service account is there to be used. `authentication_kubeconfig` and
     `authorization_kubeconfig` stand in for `kubeconfig` where they are given.

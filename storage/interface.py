@@ -119,7 +119,7 @@ class Outlet(Protocol):
 
 
 Encode = Callable[[Sequence[Event]], bytes]
-"""Events as an outlet writes them, framing included."""
+"""Events as an outlet writes them, framing included. Where it raises, they are handed out instead."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ waits for, so this cannot close a circle. It also queues for the objects that it
    refusal must not rest on a value that another replica has already replaced.
 4. On a conflict nothing was written. A waiter whose own object moved is handed back to its caller,
    who runs the whole request again on the fresh one. The others are evaluated again on the
-   values that the failed compare returned: `retries` times at once, then at random intervals until
-   their time is up (504).
+   values that were read after the failed compare: `retries` times at once, then at random
+   intervals until their time is up (504).
 
 **Other replicas.** Two replicas that write one ledger without pause lose every second race, and one
 of them now and then loses several in a row. So a replica that has lost a race for a ledger is

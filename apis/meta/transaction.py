@@ -243,7 +243,7 @@ class Transactor(Protocol):
         """Apply it. Raises Conflict, Unavailable, OutcomeUnknown, TooLarge.
 
         Not to be cancelled half-way: the caller runs in a task that a client's disconnect does
-        not cancel. After a Conflict `newest` answers with what the failed compare returned.
+        not cancel. After a Conflict `newest` answers with what it was raised with, or later.
         """
         ...
 

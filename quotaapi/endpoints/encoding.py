@@ -25,7 +25,7 @@ class Breath:
 _BREATH_PLAIN: Final = Breath(2000, 2 * 1024 * 1024)
 """Records whose bytes are only joined: about two milliseconds."""
 
-_BREATH_JSON: Final = Breath(200, 256 * 1024)
+BREATH_JSON: Final = Breath(200, 256 * 1024)
 """Records that are decoded, shaped and encoded: some three milliseconds."""
 
 _BREATH_YAML: Final = Breath(40, 16 * 1024)
@@ -51,7 +51,7 @@ class LongObject:
         self, breath: Breath, heavy: Heavy, encode: Callable[[list[Object]], bytes]
     ) -> AsyncIterator[bytes]:
         """The items as they were encoded, a breath at a time."""
-        for records in _breaths(self.records, breath):
+        for records in breaths(self.records, breath):
             size = sum(len(record.body) for record in records)
             if size <= breath.record_bytes:
                 yield encode(self.make(records))
@@ -60,7 +60,7 @@ class LongObject:
             await asyncio.sleep(0)
 
 
-def _breaths(records: Sequence[Record], breath: Breath) -> Iterator[Sequence[Record]]:
+def breaths(records: Sequence[Record], breath: Breath) -> Iterator[Sequence[Record]]:
     start = size = 0
     for at, record in enumerate(records):
         size += len(record.body)
@@ -74,7 +74,7 @@ def _breaths(records: Sequence[Record], breath: Breath) -> Iterator[Sequence[Rec
 async def plain_parts(head: bytes, records: Sequence[Record], tail: bytes) -> list[bytes]:
     """The records as they are stored, with commas in between."""
     parts: list[bytes] = []
-    for batch in _breaths(records, _BREATH_PLAIN):
+    for batch in breaths(records, _BREATH_PLAIN):
         if parts:
             await asyncio.sleep(0)
         parts += [b"," if parts else head, b",".join([record.json() for record in batch])]
@@ -87,7 +87,7 @@ async def json_parts(obj: LongObject, heavy: Heavy) -> list[bytes]:
         return [codec.encode(obj.around)]
     separator = b'%b,"%b":[' % (codec.encode(obj.rest())[:-1], obj.long.encode())
     parts = []
-    async for items in obj.encoded(_BREATH_JSON, heavy, codec.encode):
+    async for items in obj.encoded(BREATH_JSON, heavy, codec.encode):
         parts += [separator, items[1:-1]]
         separator = b","
     return [*parts, b"]}"]
@@ -100,7 +100,7 @@ async def pretty_parts(obj: LongObject, heavy: Heavy) -> list[bytes]:
     head = codec.encode_pretty(obj.rest()).removesuffix(b"\n}\n")
     separator = b'%b,\n  "%b": [\n' % (head, obj.long.encode())
     parts = []
-    async for items in obj.encoded(_BREATH_JSON, heavy, codec.encode_pretty):
+    async for items in obj.encoded(BREATH_JSON, heavy, codec.encode_pretty):
         lines = items.removeprefix(b"[\n").removesuffix(b"\n]\n")
         # Two levels deep instead of one; a line's end within a text is written otherwise.
         parts += [separator, b"  ", lines.replace(b"\n", b"\n  ")]

@@ -44,6 +44,7 @@ class Framer:
     """Turns one watch's events into lines. `tables` is there where it is watched as Tables.
 
     `form`: watches of one kind and the same form have the same lines, once `shared`.
+    `plain`: objects are shown as they are stored, and need not be decoded.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Framer:
     ) -> None:
         self._resource = resource
         self._version = representation.version
-        self._plain = representation.shape is Shape.OBJECT
+        self.plain = representation.shape is Shape.OBJECT
         self._tables = tables
         self.form = form
         # A Table's columns come with its first event only, as from kube-apiserver.
@@ -60,6 +61,16 @@ class Framer:
     @property
     def shared(self) -> bool:
         return not self._columns_due
+
+    def work(self, events: Sequence[Event], predicate: Predicate | None) -> int:
+        """Bytes that have to be decoded for their `lines`."""
+        if self.plain:
+            return 0
+        return sum(
+            len(event.record.body)
+            for event in events
+            if (change(event, predicate), self.form) not in event.encoded
+        )
 
     def lines(self, events: Sequence[Event], predicate: Predicate | None) -> bytes:
         """As a watcher with this selector is shown them."""
@@ -77,7 +88,7 @@ class Framer:
         return encoded
 
     def record(self, record: Record, kind: str) -> bytes:
-        if self._plain:
+        if self.plain:
             return line(kind, record.json())
         if self._tables is None:
             return line(kind, codec.encode(shapes.partial(record.object(), self._version)))
@@ -99,7 +110,7 @@ class Framer:
         }
         if self._tables is not None:
             obj = self._tables.of((), metadata, columns=self._take_columns())
-        elif not self._plain:
+        elif not self.plain:
             obj = shapes.partial(obj, self._version)
         return line("BOOKMARK", codec.encode(obj))
 

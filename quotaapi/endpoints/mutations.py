@@ -21,6 +21,7 @@ class Mutations:
         self._tasks = tasks
         self._limit = limit
         self._running = 0
+        self._writes: set[asyncio.Task[None]] = set()
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -41,7 +42,9 @@ class Mutations:
         outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._running += 1
         self._idle.clear()
-        self._tasks.create_task(self._carry_out(write, outcome))
+        task = self._tasks.create_task(self._carry_out(write, outcome))
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
         try:
             return await outcome
         finally:
@@ -66,6 +69,11 @@ class Mutations:
             self._running -= 1
             if not self._running:
                 self._idle.set()
+
+    def cut_off(self) -> None:
+        """End those that are still running, once nothing more goes to etcd."""
+        for write in self._writes:
+            write.cancel()
 
     async def wait_idle(self, timeout_seconds: float) -> bool:
         """Whether all writes ended in time."""

@@ -20,12 +20,15 @@ from aiohttp import web
 
 from apis.meta.errors import StatusError
 from apis.meta.resource import Resource
+from apis.meta.transaction import Record
 from quotaapi.endpoints import frames, outlet, respond, shapes
 from quotaapi.endpoints.api import Api
+from quotaapi.endpoints.encoding import BREATH_JSON, breaths
 from quotaapi.endpoints.exchange import Exchange
 from quotaapi.endpoints.frames import Framer
 from quotaapi.endpoints.listing import WatchQuery, read_query, watch_query
 from quotaapi.endpoints.negotiation import Representation, Shape, streamed
+from quotaapi.registry.heavy import Heavy
 from quotaapi.registry.rest import ListQuery, Rest
 from storage.interface import Delivery, Event, Page, Predicate, Subscription
 
@@ -33,9 +36,6 @@ _log = logging.getLogger(__name__)
 
 WRITE_SECONDS: Final = 60.0
 """How long a client may take nothing at all before its connection is cut."""
-
-_BATCH: Final = 200
-"""Records of the initial state per write."""
 
 _JITTER: Final = 0.25
 """Bookmarks of many watches spread over this part of their interval."""
@@ -49,6 +49,7 @@ class _Watch:
     rest: Rest
     wanted: WatchQuery
     framer: Framer
+    heavy: Heavy
     request: web.BaseRequest
     answer: web.StreamResponse
     ends_at: float
@@ -66,6 +67,7 @@ async def watch(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse:
         rest,
         wanted,
         _framer(exchange, resource, representation),
+        exchange.heavy,
         exchange.request,
         web.StreamResponse(headers=respond.headers(exchange)),
         ends_at=now + _lifetime(api, wanted),
@@ -143,7 +145,7 @@ async def _stream(running: _Watch, subscription: Subscription, initial: Page | N
         except TimeoutError:
             break
         if events:
-            await _write(running, framer.lines(events, predicate))
+            await _write(running, await _lines(running, events, predicate))
         if bookmarks and loop.time() >= running.bookmark_at:
             running.bookmark_at = loop.time() + _until_bookmark(running.api)
             await _write(running, framer.bookmark(subscription.progress))
@@ -158,16 +160,38 @@ def _delivery(running: _Watch, predicate: Predicate | None) -> Delivery | None:
     framer = running.framer
 
     def encode(events: Sequence[Event]) -> bytes:
+        if framer.work(events, predicate) > BREATH_JSON.record_bytes:
+            raise _TooLongError
         return frames.chunk(framer.lines(events, predicate))
 
     return Delivery(outlet.ChunkedOutlet(running.request), framer.form, encode)
 
 
+class _TooLongError(Exception):
+    """Encoding would take long: each watch is handed the events, and has it done in a thread."""
+
+
+async def _lines(running: _Watch, events: Sequence[Event], predicate: Predicate | None) -> bytes:
+    framer = running.framer
+    if framer.work(events, predicate) <= BREATH_JSON.record_bytes:
+        return framer.lines(events, predicate)
+    # Of no size, to those who count what waits: the events are there anyway, and whoever is first
+    # encodes them for the other watches of this form.
+    return await running.heavy.run(0, framer.lines, events, predicate)
+
+
 async def _write_state(running: _Watch, state: Page) -> None:
-    framer, records = running.framer, state.records
-    for start in range(0, len(records), _BATCH):
-        batch = records[start : start + _BATCH]
-        await _write(running, b"".join([framer.record(record, frames.ADDED) for record in batch]))
+    framer = running.framer
+
+    def lines(records: Sequence[Record]) -> bytes:
+        return b"".join([framer.record(record, frames.ADDED) for record in records])
+
+    for records in breaths(state.records, BREATH_JSON):
+        size = sum(len(record.body) for record in records)
+        if framer.plain or size <= BREATH_JSON.record_bytes:
+            await _write(running, lines(records))
+        else:
+            await _write(running, await running.heavy.run(size, lines, records))
         await asyncio.sleep(0)
     if running.wanted.initial_events and running.wanted.bookmarks:
         end = framer.bookmark(state.resource_version, ends_initial_events=True)

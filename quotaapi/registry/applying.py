@@ -12,7 +12,6 @@ from apis.meta.managers import Entries
 from apis.meta.resource import Resource
 from apis.meta.transaction import Object, Record
 from quotaapi.registry import create, decoding, metadata, update
-from quotaapi.registry.heavy import LARGE_BYTES
 from quotaapi.registry.options import Written
 from quotaapi.registry.update import Target, Wanted
 from quotaapi.registry.wiring import ATTEMPTS, Machinery
@@ -43,10 +42,7 @@ async def apply(machinery: Machinery, target: Target, config: Decoded) -> Writte
 async def _create(machinery: Machinery, target: Target, config: Decoded) -> Written | None:
     """None where the object has come into being meanwhile."""
     size = config.size
-    if size < LARGE_BYTES:
-        obj, entries, warnings = _new(machinery, target, config)
-    else:
-        obj, entries, warnings = await machinery.heavy.run(size, _new, machinery, target, config)
+    obj, entries, warnings = await machinery.heavy.step(size, _new, machinery, target, config)
     attributes = create.prepared(machinery, target.user, target.namespace, obj, target.options)
     try:
         written = await create.create_one(machinery, attributes, obj, lambda _: entries, size=size)

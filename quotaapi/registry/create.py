@@ -10,7 +10,6 @@ from apis.meta.managers import Entries
 from apis.meta.request import Attributes, Operation, UserInfo
 from apis.meta.transaction import Committed, Conflict, Object, Record, encode_body
 from quotaapi.registry import decoding, metadata, settling
-from quotaapi.registry.heavy import LARGE_BYTES
 from quotaapi.registry.identity import NAME_ATTEMPTS, generated_name
 from quotaapi.registry.options import WriteOptions, Written
 from quotaapi.registry.wiring import ATTEMPTS, Machinery
@@ -31,12 +30,9 @@ async def create(
     resource, size = machinery.resource, body.size
     obj = decoding.body_object(resource, body)
     given = decoding.given_entries(obj)
-    if size < LARGE_BYTES:
-        warnings = decoding.shape_body(resource, body, options.field_validation)
-    else:
-        warnings = await machinery.heavy.run(
-            size, decoding.shape_body, resource, body, options.field_validation
-        )
+    warnings = await machinery.heavy.step(
+        size, decoding.shape_body, resource, body, options.field_validation
+    )
     check_namespace(obj, namespace)
     _check_version(obj)
 
@@ -103,8 +99,7 @@ async def create_one(
     """
     resource = machinery.resource
     await settling.settle(machinery, attributes, obj, size=size)
-    heavy = machinery.heavy
-    if entries := owned(obj) if size < LARGE_BYTES else await heavy.run(size, owned, obj):
+    if entries := await machinery.heavy.step(size, owned, obj):
         obj["metadata"]["managedFields"] = entries
     key = machinery.key(attributes.namespace, attributes.name)
     async with machinery.transactor.claim_object(key):

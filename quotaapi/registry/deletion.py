@@ -12,7 +12,6 @@ from apis.meta.resource import Resource
 from apis.meta.times import format_rfc3339
 from apis.meta.transaction import Conflict, Object, Record
 from quotaapi.registry import interpret, reading, update
-from quotaapi.registry.heavy import LARGE_BYTES
 from quotaapi.registry.metadata import PROPAGATION_FINALIZERS
 from quotaapi.registry.options import DeleteOptions, Written
 from quotaapi.registry.rest import ListQuery
@@ -89,8 +88,7 @@ async def _carry_out(
     if new is None:
         await machinery.admit(attributes, key, record, None)
         return update.removed(old, record)
-    size = len(record.body)
-    if same(new, old) if size < LARGE_BYTES else await machinery.heavy.run(size, same, new, old):
+    if await machinery.heavy.step(len(record.body), same, new, old):
         return Written.of(record) if await machinery.is_current(key, record) else None
     attributes = replace(attributes, operation=Operation.UPDATE, obj=new)
     return update.updated(new, record, await machinery.admit(attributes, key, record, new))

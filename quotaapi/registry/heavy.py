@@ -3,9 +3,11 @@
 What the registry does to an object without waiting for anything (decoding, defaults, validation,
 ownership, patches) takes Python some milliseconds per 10 KiB. On an object of ordinary size that
 is less than going to a thread costs; on one of a megabyte everybody would wait for a second. So
-whoever has a step to do looks at the size first:
+a step is done here or there by the size of what it works on:
 
-    found = step(obj) if size < LARGE_BYTES else await heavy.run(size, step, obj)
+    found = await heavy.step(size, step, obj)
+
+Who knows better from which size on it is slow (YAML, selectors) asks itself, and `run`s it.
 
 A step must be pure: of what others can see it changes nothing, and what it changes (the object of
 its own request) nobody else touches until it has ended. It holds no claims' or caches' state.
@@ -20,9 +22,9 @@ The threads take turns with the event loop at the interpreter's switch interval,
 import asyncio
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, Final, ParamSpec, TypeVar
 
 from apis.meta import errors
@@ -66,6 +68,21 @@ class Heavy:
         Cancelled: a step that has not begun is not done.
         """
         return await self._run(size, lambda: step(*args, **kwargs), begins=False)
+
+    async def step(self, size: int, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """`step(...)`: at once where `size` is below LARGE_BYTES, else as `run`."""
+        if size < LARGE_BYTES:
+            return step(*args, **kwargs)
+        return await self._run(size, lambda: step(*args, **kwargs), begins=False)
+
+    @contextmanager
+    def holding(self, size: int) -> Iterator[None]:
+        """Around whatever a large request waits for elsewhere, a claim or etcd: it is there meanwhile."""
+        self.waiting_bytes += size
+        try:
+            yield
+        finally:
+            self.waiting_bytes -= size
 
     async def _run(self, size: int, step: Callable[[], T], *, begins: bool) -> T:
         self.waiting_bytes += size

@@ -17,7 +17,6 @@ from apis.meta.request import Attributes
 from apis.meta.resource import Resource
 from apis.meta.transaction import Object
 from quotaapi.registry import metadata, validation
-from quotaapi.registry.heavy import LARGE_BYTES
 from quotaapi.registry.wiring import Machinery
 
 
@@ -34,14 +33,9 @@ async def settle(
     `size`: bytes of the objects, where they may be many.
     """
     resource, heavy = machinery.resource, machinery.heavy
-    if size < LARGE_BYTES:
-        found, before = _typed(resource, new, old)
-        await machinery.mutate(attributes)
-        _judge(resource, new, old, found, before)
-    else:
-        found, before = await heavy.run(size, _typed, resource, new, old)
-        await machinery.mutate(attributes)
-        await heavy.run(size, _judge, resource, new, old, found, before)
+    found, before = await heavy.step(size, _typed, resource, new, old)
+    await machinery.mutate(attributes)
+    await heavy.step(size, _judge, resource, new, old, found, before)
 
 
 def _typed(resource: Resource, new: Object, old: Object | None) -> tuple[list[FieldError], bytes]:

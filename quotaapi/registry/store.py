@@ -13,6 +13,7 @@ from apis.meta.codec import Decoded
 from apis.meta.request import UserInfo
 from apis.meta.transaction import Record
 from quotaapi.registry import applying, create, deletion, interpret, reading, selection, update
+from quotaapi.registry.heavy import LARGE_BYTES
 from quotaapi.registry.options import DeleteOptions, Transform, WriteOptions, Written
 from quotaapi.registry.rest import ListQuery
 from quotaapi.registry.wiring import Machinery
@@ -37,6 +38,7 @@ class Store:
             "create",
             "",
             lambda: create.create(self._machinery, user, namespace, body, options),
+            body.size,
         )
 
     async def update(
@@ -51,7 +53,7 @@ class Store:
     ) -> Written:
         target = update.Target(user, namespace, name, options, subresource, body.size)
         return await self._write(
-            "update", name, lambda: update.update(self._machinery, target, body)
+            "update", name, lambda: update.update(self._machinery, target, body), body.size
         )
 
     async def patch(
@@ -67,7 +69,7 @@ class Store:
     ) -> Written:
         target = update.Target(user, namespace, name, options, subresource, size)
         return await self._write(
-            "patch", name, lambda: update.patch(self._machinery, target, transform)
+            "patch", name, lambda: update.patch(self._machinery, target, transform), size
         )
 
     async def apply(
@@ -82,7 +84,7 @@ class Store:
     ) -> Written:
         target = update.Target(user, namespace, name, options, subresource, config.size)
         return await self._write(
-            "patch", name, lambda: applying.apply(self._machinery, target, config)
+            "patch", name, lambda: applying.apply(self._machinery, target, config), config.size
         )
 
     async def delete(
@@ -131,10 +133,16 @@ class Store:
         except interpret.LOWER_ERRORS as error:
             raise interpret.read_error(error) from error
 
-    async def _write(self, verb: str, name: str, carry_out: Callable[[], Awaitable[T]]) -> T:
+    async def _write(
+        self, verb: str, name: str, carry_out: Callable[[], Awaitable[T]], size: int = 0
+    ) -> T:
+        """`size`: bytes of what it brings, which is in memory until it is done."""
         if self.resource.read_only:
             raise errors.method_not_allowed(self.resource, verb)
         try:
-            return await carry_out()
+            if size < LARGE_BYTES:
+                return await carry_out()
+            with self._machinery.heavy.holding(size):
+                return await carry_out()
         except interpret.LOWER_ERRORS as error:
             raise interpret.write_error(error, self.resource, verb, name) from error

@@ -16,7 +16,6 @@ from apis.meta.structure import ABSENT
 from apis.meta.transaction import Committed, Conflict, Object, Record, encode_body
 from apis.meta.values import valueclass
 from quotaapi.registry import decoding, metadata, settling, status
-from quotaapi.registry.heavy import LARGE_BYTES
 from quotaapi.registry.options import Transform, WriteOptions, Written
 from quotaapi.registry.values import same
 from quotaapi.registry.wiring import ATTEMPTS, Machinery
@@ -55,11 +54,10 @@ async def update(machinery: Machinery, target: Target, body: Decoded) -> Written
     resource = machinery.resource
     wanted = decoding.body_object(resource, body)
     given = decoding.given_entries(wanted)
-    validation, size = target.options.field_validation, body.size
-    if size < LARGE_BYTES:
-        warnings = decoding.shape_body(resource, body, validation)
-    else:
-        warnings = await machinery.heavy.run(size, decoding.shape_body, resource, body, validation)
+    validation = target.options.field_validation
+    warnings = await machinery.heavy.step(
+        body.size, decoding.shape_body, resource, body, validation
+    )
     check_identity(wanted, target)
     uid = wanted["metadata"].get("uid")
 
@@ -122,10 +120,7 @@ async def revise(machinery: Machinery, target: Target, build: Build) -> Written 
                 continue
             size = target.size + len(record.body)
             try:
-                if size < LARGE_BYTES:
-                    wanted = build(record)
-                else:
-                    wanted = await heavy.run(size, build, record)
+                wanted = await heavy.step(size, build, record)
                 attributes, warnings = await _evaluate(machinery, target, record, wanted, size)
             except _OutdatedError:
                 raise errors.conflict(resource, target.name) from None
@@ -152,10 +147,7 @@ async def _evaluate(
     """The object as it is to be stored, judged by everything but the accounts."""
     attributes, new, old = _attributes(machinery.resource, target, record, wanted)
     await settling.settle(machinery, attributes, new, old, size=size)
-    if size < LARGE_BYTES:
-        _own(machinery, target, new, old, wanted)
-    else:
-        await machinery.heavy.run(size, _own, machinery, target, new, old, wanted)
+    await machinery.heavy.step(size, _own, machinery, target, new, old, wanted)
     await machinery.validate(attributes)
     return attributes, wanted.warnings + metadata.finalizer_warnings(
         new["metadata"], old["metadata"]
@@ -219,7 +211,7 @@ async def _store(
         removal = replace(attributes, operation=Operation.DELETE, obj=None)
         await machinery.admit(removal, key, record, None)
         return removed(new, record)
-    if same(new, old) if size < LARGE_BYTES else await machinery.heavy.run(size, same, new, old):
+    if await machinery.heavy.step(size, same, new, old):
         return Written.of(record) if await machinery.is_current(key, record) else None
     committed = await machinery.admit(attributes, key, record, new)
     return updated(new, record, committed)

@@ -46,7 +46,7 @@ class Machinery:
     clock: Callable[[], datetime]
     new_uid: Callable[[], str]
     random_suffix: Callable[[], str]
-    heavy: Heavy = field(default_factory=Heavy)
+    heavy: Heavy
     ownership: Ownership = field(init=False)
     applier: Applier = field(init=False)
 

@@ -64,6 +64,8 @@ class Census:
         self._missing = {place.number for place in serving}
         for place in serving:
             place.channel.send({"collect": self._round})
+        if not serving:  # who asks is about to end
+            self._complete.set()
         try:
             async with asyncio.timeout(COLLECT_SECONDS):
                 await self._complete.wait()

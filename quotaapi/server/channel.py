@@ -38,7 +38,10 @@ class Channel:
         self._ended: Callable[[], None] = lambda: None
 
     def listen(self, heard: Heard, ended: Callable[[], None]) -> None:
-        """`heard` gets each message, and owns its connection; `ended` is called once, at the end."""
+        """`heard` gets each message, and owns its connection; `ended` is called once, at the end.
+
+        A process that has no descriptor left gets the message without its connection.
+        """
         self._heard, self._ended = heard, ended
         asyncio.get_running_loop().add_reader(self._socket.fileno(), self._read)
 
@@ -57,12 +60,16 @@ class Channel:
                 self._socket.send(packet)
             else:
                 socket.send_fds(self._socket, [packet], [connection.fileno()])
-        except BlockingIOError:
-            return False
-        except OSError:
+        except ConnectionError:
             # The end, which the loop may not tell: libuv stops watching a socket that was reset.
             if self._heard is not None:
                 asyncio.get_running_loop().call_soon(self._finish)
+            return False
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            # No memory, or too many descriptors on their way: no reason to take the other for gone.
+            _log.warning("a message cannot be sent: %s", error)
             return False
         return True
 
@@ -74,7 +81,9 @@ class Channel:
 
     def _read(self) -> None:
         try:
-            packet, numbers, _, _ = socket.recv_fds(self._socket, _LARGEST, 1)
+            packet, numbers, _, _ = socket.recv_fds(
+                self._socket, _LARGEST, 1, socket.MSG_CMSG_CLOEXEC
+            )
         except (BlockingIOError, InterruptedError, ConnectionResetError):
             # Reset: the other side left messages unread. What it sent itself comes next, then the end.
             return

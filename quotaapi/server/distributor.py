@@ -34,7 +34,8 @@ _QUIET_TICKS: Final = 2
 class Place:
     """One living worker. `handed` is counted here; `taken` and `open` are what it last reported.
 
-    `ticks`: seconds since then; None before its first report. `unread`: connections that it was
+    `ticks`: seconds since then; None before its first report, when `starting_ticks` count.
+    `unread`: connections that it was
     handed and has not reported to have taken, the latest last: they survive it.
     """
 
@@ -46,6 +47,7 @@ class Place:
     taken: int = 0
     open: int = 0
     ticks: int | None = None
+    starting_ticks: int = 0
     unread: deque[socket.socket] = field(default_factory=deque)
 
     @property

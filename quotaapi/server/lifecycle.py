@@ -79,6 +79,8 @@ async def _run_server(
 ) -> None:
     phase = Phase()
     async with AsyncExitStack() as ending, asyncio.TaskGroup() as tasks:
+        # First, so that the supervisor can tell a worker that hangs while it starts.
+        reports = [tasks.create_task(member.run(), name="member")] if member is not None else []
         questions = Questions(tasks)
         entrance = await build_entrance(config, utc_now, questions, ending)
         gather = member.gather if member is not None else None
@@ -87,22 +89,13 @@ async def _run_server(
         ending.callback(server.heavy.close)
         listener = Listener(server.handler, entrance.serving.context)
         collection.begin()
-        background = _start(tasks, server, entrance, etcd, member)
+        background = [*reports, *_start(tasks, server, entrance, etcd)]
         heap = Heap(lambda: listener.closed, find_trim())
         background.append(tasks.create_task(heap.run(), name="heap"))
         admission = tasks.create_task(server.evaluator.run(), name="admission")
         duties = tasks.create_task(_run_duties(server), name="controllers")
         try:
-            if member is None:
-                port = await listener.start(config.bind_address, config.secure_port)
-                announce(config, port)
-            else:
-                await member.join(
-                    listener,
-                    tasks,
-                    numbers=server.numbers,
-                    ready=lambda: server.health.passes("readyz"),
-                )
+            await _open(config, server, listener, member, tasks)
             await stop.wait()
         finally:
             # Also where a background task failed: what was begun is finished as far as it can be.
@@ -117,6 +110,25 @@ async def _run_server(
             questions.cancel()
             for task in (admission, *background):
                 task.cancel()
+            # Else each of those that wait for each other would still be worked on in its turn.
+            server.mutations.cut_off()
+
+
+async def _open(
+    config: Config,
+    server: Server,
+    listener: Listener,
+    member: Member | None,
+    tasks: asyncio.TaskGroup,
+) -> None:
+    """From here on connections come: to the port, or from the supervisor."""
+    if member is None:
+        port = await listener.start(config.bind_address, config.secure_port)
+        announce(config, port)
+        return
+    await member.join(
+        listener, tasks, numbers=server.numbers, ready=lambda: server.health.passes("readyz")
+    )
 
 
 def _start(
@@ -124,7 +136,6 @@ def _start(
     server: Server,
     entrance: Entrance,
     etcd: EmbeddedEtcd | None,
-    member: Member | None,
 ) -> list["asyncio.Task[None]"]:
     storage = server.storage
     running = {
@@ -139,8 +150,6 @@ def _start(
     }
     if etcd is not None:
         running["embedded etcd"] = etcd.run()
-    if member is not None:
-        running["member"] = member.run()
     return [tasks.create_task(coroutine, name=name) for name, coroutine in running.items()]
 
 

@@ -27,7 +27,7 @@ ALONE_SECONDS: Final = 60.0
 
 
 class Member:
-    """`attach` first, then `join` once it can serve, and `run` for as long as it does."""
+    """`attach` first, and `run` from then on; `join` once it can serve."""
 
     def __init__(self, handover: Handover, stop: asyncio.Event) -> None:
         """`stop` is set when the supervisor is gone."""
@@ -37,6 +37,7 @@ class Member:
         self._stop = stop
         self._taken = 0
         self._reporting = False
+        self._keeps_back = False
         self._listener: Listener | None = None
         self._tasks: asyncio.TaskGroup | None = None
         self._handshakes: set[asyncio.Task[None]] = set()
@@ -62,6 +63,7 @@ class Member:
         self._report()
 
     async def run(self) -> None:
+        """Report for as long as it is not cancelled."""
         while True:
             await asyncio.sleep(REPORT_SECONDS)
             self._report()
@@ -81,11 +83,13 @@ class Member:
         if self._asked is None or self._asked.done():
             self._asked = asyncio.get_running_loop().create_future()
             self._channel.send({"ask": "totals"})
+        asked = self._asked
         try:
             async with asyncio.timeout(TOTALS_SECONDS):
-                return await asyncio.shield(self._asked)
+                return await asyncio.shield(asked)
         except TimeoutError:
-            self._asked = None  # the next one asks anew
+            if self._asked is asked:
+                self._asked = None  # the next one asks anew
             raise errors.service_unavailable("the supervisor does not answer", 1) from None
 
     def _report(self, back: socket.socket | None = None) -> bool:
@@ -103,6 +107,11 @@ class Member:
     def _heard(self, message: Message, connection: socket.socket | None) -> None:
         if connection is not None:
             self._take(connection)
+        elif "take" in message:
+            # No descriptor was left for it. It counts as taken, and so the supervisor closes it:
+            # what is taken is told by number, in the order in which it was handed.
+            _log.error("a connection is lost: this worker has too many open files")
+            self._taken += 1
         elif "collect" in message:
             told = totals.to_wire(self._numbers())
             self._channel.send({"collected": message["collect"], "families": told})
@@ -112,8 +121,10 @@ class Member:
     def _take(self, connection: socket.socket) -> None:
         self._taken += 1
         if self._tasks is None or self._listener is None:
-            if not self._report(connection):
-                # Never taken, then: the supervisor has it still, and passes it on at our end.
+            if self._keeps_back or not self._report(connection):
+                # Never taken, then: the supervisor has it still, and passes it on at our end. So
+                # with all that follow, since what is taken is told by number.
+                self._keeps_back = True
                 self._taken -= 1
             connection.close()
             return

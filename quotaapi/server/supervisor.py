@@ -48,6 +48,9 @@ _SILENT_TICKS: Final = 30
 """Then a worker is taken for stuck. Ticks of the supervisor's own, so that a machine that was
 suspended does not find all its workers silent."""
 
+_STARTING_TICKS: Final = 120
+"""As many for one that has not reported at all yet, once another has shown that this can be done."""
+
 _ENDING_SECONDS: Final = 10.0
 """What stopping a worker takes beside the graces of its requests, at most."""
 
@@ -150,9 +153,12 @@ class Workers:
             await asyncio.sleep(_TICK_SECONDS)
             for place in self._distributor.places:
                 if place.ticks is None:
-                    continue
-                place.ticks += 1
-                if place.ticks == _SILENT_TICKS:
+                    place.starting_ticks += self.served.is_set()
+                    is_silent = place.starting_ticks == _STARTING_TICKS
+                else:
+                    place.ticks += 1
+                    is_silent = place.ticks == _SILENT_TICKS
+                if is_silent:
                     _log.error("worker %d is silent and is killed", place.number)
                     self._signal(place.number, kill=True)
 

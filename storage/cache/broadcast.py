@@ -35,10 +35,10 @@ bounds
     A channel that gathers more than its bound, half of a queue's, dismisses its members. A member
     whose connection is full is dismissed at its turn: it is written to only when that has been
     emptied below its high-water mark, so that a slow client holds that much and one piece of
-    PIECE_EVENTS.
+    PIECE_EVENTS or, where they are large, PIECE_BYTES and an event.
 faults stay alone
-    Where encoding fails, the members that have not been told are dismissed with the rest: each
-    finds the fault by itself and tells its client.
+    Where encoding fails, or would take long, the members that have not been told are dismissed with
+    the rest: each encodes by itself, and tells its client of the fault that it finds.
 """
 
 import asyncio
@@ -50,7 +50,8 @@ from storage.cache.watch_cache import matches
 from storage.interface import Encode, Event, Outlet, Predicate
 
 PIECE_EVENTS: Final = 64
-"""Most events of one write: some 100 KB of shoots."""
+PIECE_BYTES: Final = 256 * 1024
+"""Most events of one write: some 100 KB of shoots; and where to end where objects are large."""
 
 SLICE_SECONDS: Final = 0.002
 LONGEST_SLICE_SECONDS: Final = 0.01
@@ -123,10 +124,9 @@ class Channel:
         told = self._pending[:]
         left = len(told)
         while left > 0 and self._pending:
-            size = min(left, PIECE_EVENTS)
-            left -= size
-            self._in_flight = self._pending[:size]
-            del self._pending[:size]
+            self._in_flight = _piece(self._pending, min(left, PIECE_EVENTS))
+            left -= len(self._in_flight)
+            del self._pending[: len(self._in_flight)]
             try:
                 yield from self._tell_piece(self._in_flight)
             # Whatever it is, it must not end the rounds of the others; see the module.
@@ -154,6 +154,15 @@ class Channel:
     def _dismiss_all(self) -> None:
         for member in tuple(self._members):
             self._dismiss(member)
+
+
+def _piece(events: Sequence[Event], most: int) -> Sequence[Event]:
+    size = 0
+    for number, event in enumerate(events[:most], start=1):
+        size += len(event.record.body)
+        if size > PIECE_BYTES:
+            return events[:number]
+    return events[:most]
 
 
 def _after(events: Iterable[Event], version: int) -> list[Event]:

@@ -35,7 +35,9 @@ from storage.interface import (
 
 QUEUE_EVENTS = 1_000
 HAND_OUT_EVENTS = 500
-"""At most so many at once, so that encoding them does not hold the event loop for long."""
+HAND_OUT_BYTES = 1024 * 1024
+"""At most so much at once, but at least one event: neither does encoding hold the event loop for
+long, nor does a connection have to keep more."""
 
 
 class Watcher:
@@ -75,9 +77,11 @@ class Watcher:
         if not self._backlog and not self._queue and self._failure is None:
             await self._wait(timeout_seconds)
         events: list[Event] = []
+        size = 0
         for source in (self._backlog, self._queue):
-            while source and len(events) < HAND_OUT_EVENTS:
+            while source and len(events) < HAND_OUT_EVENTS and size < HAND_OUT_BYTES:
                 events.append(source.popleft())
+                size += len(events[-1].record.body)
         if events:
             self.reached = events[-1].resource_version
         elif self._failure is not None:

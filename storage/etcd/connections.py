@@ -108,6 +108,10 @@ class _Connection(asyncio.Protocol):
 
     # -- the parser calls these ------------------------------------------------------------
 
+    def on_message_begin(self) -> None:
+        if self._waiter is None or self._waiter.done():
+            self.close()  # nobody has asked for it: it would be taken for the next answer
+
     def on_body(self, body: bytes) -> None:
         self._body.append(body)
 
@@ -135,6 +139,7 @@ class Connections:
         self._connect_seconds = connect_seconds
         self._clock = clock
         self._room = asyncio.Semaphore(limit)
+        self._closed = False
         self._idle: dict[tuple[str, int], list[_Connection]] = {}
 
     async def post(
@@ -154,13 +159,16 @@ class Connections:
         async with self._room:
             connection = self._idle_one(target) or await self._open(target)
             answer = await connection.call(request, timeout)
-            if connection.usable:
+            if self._closed:
+                connection.close()
+            elif connection.usable:
                 connection.idle_since = self._clock()
                 self._idle.setdefault((target.host, target.port), []).append(connection)
             return answer
 
     async def close(self) -> None:
-        """End the idle connections; those that carry a call end with it."""
+        """End the idle connections; one that carries a call ends with the call."""
+        self._closed = True
         for connections in self._idle.values():
             for connection in connections:
                 connection.close()

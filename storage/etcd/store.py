@@ -202,6 +202,7 @@ class EtcdStore:
         (`contextlib.aclosing`), so that the watch ends with it.
         """
         await self._check_history(after_revision)
+        self.own.follow(after_revision)
         async with aclosing(self.raw_events(after_revision)) as revisions:
             async for revision, raw in revisions:
                 yield revision, [self._event(e, i) for i, e in enumerate(raw)]

@@ -13,6 +13,7 @@ from apis.meta.request import Attributes, UserInfo
 from apis.meta.resource import Resource
 from apis.meta.selectors import FieldSelector, LabelSelector
 from apis.meta.transaction import Object, Put, Record, Transaction, encode_body
+from quotaapi.registry.heavy import Heavy
 from quotaapi.registry.options import DeleteOptions, Transform, WriteOptions, Written
 from quotaapi.registry.rest import ListQuery
 from quotaapi.registry.selection import extract
@@ -54,6 +55,7 @@ class Rig:
                 clock=lambda: self.now,
                 new_uid=lambda: f"uid-{next(uids)}",
                 random_suffix=lambda: f"{next(suffixes):05d}",
+                heavy=Heavy(),
             )
         )
 

@@ -186,7 +186,7 @@ class Rig:
                 revisions += found["revisions"]
                 changes += found["changes"]
         finally:
-            self.bounds.say(f"patrol: exact, {revisions} revisions, {changes} changes")
+            self.bounds.say(f"patrol: {revisions} revisions, {changes} changes were exact")
 
     async def figures(self) -> str:
         """What each replica counted, and what it takes."""

@@ -22,6 +22,8 @@ FULL_SECONDS = 4 * 3600
 
 Planned = tuple[str, Bounds]
 
+SIZES = {each.name: each.type for each in dataclasses.fields(Bounds) if each.name != "say"}
+
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
@@ -34,14 +36,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--only", choices=sorted(SCENARIOS), action="append", help="may be repeated"
     )
-    sizes = {each.name: each.type for each in dataclasses.fields(Bounds) if each.name != "say"}
     parser.add_argument(
         "--size",
         metavar="NAME=NUMBER",
         type=_size,
         action="append",
         default=[],
-        help=f"another size than the planned one, e.g. writes=300000: {', '.join(sizes)}",
+        help=f"another size than the planned one, e.g. writes=300000: {', '.join(SIZES)}",
     )
     options = parser.parse_args(arguments)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 30)
@@ -56,8 +57,9 @@ def main(arguments: list[str]) -> int:
 
 def _size(text: str) -> tuple[str, float]:
     name, _, number = text.partition("=")
-    kind = {each.name: each.type for each in dataclasses.fields(Bounds)}[name]
-    return name, int(number) if kind is int else float(number)
+    if name not in SIZES:
+        raise argparse.ArgumentTypeError(f"{name}: one of {', '.join(SIZES)}")
+    return name, int(number) if SIZES[name] is int else float(number)
 
 
 def _at_random(names: list[str], rng: random.Random, seconds: float) -> Iterator[Planned]:

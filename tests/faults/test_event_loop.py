@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from apis.meta import codec
-from tests.builders import a_quota
+from tests.builders import a_binding, a_profile, a_quota, a_shoot
 from tests.faults.looptime import loop_seconds
 from tests.faults.scenarios.storage import call
 from tests.harness.api import Api
@@ -42,6 +42,7 @@ QUERIES = {
 }
 DELETED = 2_000
 WATCHERS = 50
+LARGE = 6
 REQUIREMENTS = 5_000
 WRITES = 40
 
@@ -188,3 +189,39 @@ async def test_a_selector_of_thousands_costs_its_watchers_no_more_than_a_short_o
     long = await loop_time_of_writes(server, session, f"{many},never=there")
 
     assert long < 3 * short, f"{long * 1000:.0f} ms against {short * 1000:.0f} ms"
+
+
+async def have_large_shoots(api: Api) -> None:
+    await api.have(a_profile(), a_binding(quotas=["quota"]))
+    for number in range(LARGE):
+        shoot = a_shoot(name=f"large-{number}")
+        shoot["spec"]["preserved"] = [{"number": each} for each in range(40_000)]
+        assert (await api.create(shoot)).status == 201
+
+
+async def loop_time_of_state(
+    server: ServerProcess, session: aiohttp.ClientSession, accept: str
+) -> float:
+    """What the loop works on the large shoots of which a watch begins; the least of some attempts."""
+    least = 9.0
+    path = f"{GROUP_PATH}/shoots?watch=1"
+    for _ in range(3):
+        before = loop_seconds(server.pid)
+        async with session.get(path, headers={"Accept": accept}) as watch:
+            lines = 0
+            async for chunk in watch.content.iter_any():
+                lines += chunk.count(b"\n")
+                if lines == LARGE:
+                    break
+        least = min(least, loop_seconds(server.pid) - before)
+    return least
+
+
+async def test_nobody_waits_for_a_watch_of_large_objects_in_another_shape(served: Served) -> None:
+    server, session = served
+    await have_large_shoots(Api(session))
+    as_stored = await loop_time_of_state(server, session, "application/json")
+    for what in ("Table", "PartialObjectMetadata"):
+        accept = f"application/json;as={what};v=v1;g=meta.k8s.io"
+        worked = await loop_time_of_state(server, session, accept)
+        assert worked < 2 * as_stored, f"{what}: {worked * 1000:.0f} ms"

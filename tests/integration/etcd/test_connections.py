@@ -214,6 +214,37 @@ async def test_a_cancelled_call_leaves_no_connection_behind() -> None:
         await asyncio.wait_for(server.gone.wait(), 5)
 
 
+async def test_what_comes_unasked_is_no_part_of_the_next_answer() -> None:
+    async def talk(body: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(whole(body))
+        await writer.drain()
+        writer.write(b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 9\r\n\r\nhalf")
+
+    async with serving(talk) as server, connecting() as connections:
+        assert (await connections.post(server.url, data=b"1", timeout=5)).body == b"1"
+        await asyncio.wait_for(server.gone.wait(), 5)
+        assert (await connections.post(server.url, data=b"2", timeout=5)).body == b"2"
+
+    assert server.accepted == 2
+
+
+async def test_a_call_that_outlives_the_closing_leaves_no_connection_behind() -> None:
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def later(body: bytes, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await go_on.wait()
+        writer.write(whole(body))
+
+    async with serving(later) as server, connecting() as connections:
+        call = asyncio.ensure_future(connections.post(server.url, data=b"?", timeout=5))
+        await asked.wait()
+        await connections.close()
+        go_on.set()
+        assert (await call).body == b"?"
+        await asyncio.wait_for(server.gone.wait(), 5)
+
+
 async def test_the_server_has_to_be_who_it_should_be(tmp_path: Path) -> None:
     certificates = tmp_path / "certificates"
     make_certificates(certificates)

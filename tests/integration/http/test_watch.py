@@ -1,6 +1,7 @@
 """Watches over a real connection."""
 
 import asyncio
+import threading
 
 import aiohttp
 import pytest
@@ -189,3 +190,26 @@ async def test_a_fault_in_the_middle_of_a_watch_is_its_last_event(server) -> Non
     line = codec.decode_json(text).value
     assert (line["type"], line["object"]["code"]) == ("ERROR", 500)
     assert b"secret" not in text
+
+
+def heavy_threads() -> set[int | None]:
+    return {each.ident for each in threading.enumerate() if each.name.startswith("heavy")}
+
+
+@pytest.mark.parametrize("shape", ["Table", "PartialObjectMetadata"])
+async def test_large_objects_are_shaped_in_threads_as_state_and_as_events(server, shape) -> None:
+    before = heavy_threads()
+    store(server, "a", text="x" * 300_000)
+    accept = f"application/json;as={shape};v=v1;g=meta.k8s.io"
+    answer = await server.session.get(QUOTAS, params={"watch": "1"}, headers={"Accept": accept})
+    (state,) = await lines_of(answer, 1)
+    after_state = heavy_threads()
+    store(server, "b", text="x" * 300_000)
+    (event,) = await lines_of(answer, 1)
+    answer.close()
+
+    for line, name in ((state, "a"), (event, "b")):
+        obj = codec.decode_json(line).value["object"]
+        shown = obj["rows"][0]["object"] if shape == "Table" else obj
+        assert shown["metadata"]["name"] == name
+    assert after_state - before

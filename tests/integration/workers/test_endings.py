@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 import ssl
 import subprocess
 import sys
-from contextlib import ExitStack
+import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -108,6 +110,44 @@ def test_a_supervisor_that_is_killed_leaves_no_process(
         assert ends.wait(30.0) == set(), server.log()
         server.start()
         assert server.request("GET", "quotas").status_code == 200
+
+
+def test_a_worker_without_descriptors_loses_a_connection_and_never_the_count_of_them(
+    tmp_path: Path,
+) -> None:
+    with ServerProcess(tmp_path / "data", arguments=TWO) as server, ExitStack() as closing:
+        numbers_when(server, all_ready, 30.0)
+        context = server.ssl_context()
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        family = workers(server)
+        for pid in family:
+            few = len(list(Path(f"/proc/{pid}/fd").iterdir())) + 2
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (few, limits[1]))
+        where = ("127.0.0.1", server.port)
+        opened = [closing.enter_context(socket.create_connection(where)) for _ in range(12)]
+        opened[-1].settimeout(5.0)
+        assert opened[-1].recv(1) == b"", "that one, which no worker has, is closed"
+        for pid in family:
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+        closing.close()
+        none_open = (
+            'quotaapi_worker_connections{worker="0"}',
+            'quotaapi_worker_connections{worker="1"}',
+        )
+        numbers_when(server, lambda found: sum(found[name] for name in none_open) <= 1, 10.0)
+        assert server.request("POST", "namespaces/garden-trial/quotas", a_quota()).ok
+        watches = [closing.enter_context(a_watch(server, context)) for _ in range(6)]
+        for watch in watches:
+            until(watch, b'"ADDED"')
+
+        for pid in workers(server):
+            os.kill(pid, signal.SIGKILL)
+
+        for watch in watches:
+            watch.settimeout(5.0)
+            with suppress(ConnectionError):
+                while watch.recv(65536):
+                    pass
 
 
 def test_sigterm_ends_the_watches_of_all_workers_and_every_process(tmp_path: Path) -> None:
@@ -228,3 +268,34 @@ def test_a_port_in_use_is_said_before_anything_is_started(tmp_path: Path) -> Non
     assert f"127.0.0.1:{port}" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert not (tmp_path / "data").exists()
+
+
+_IMPATIENT = """
+import sys
+import time
+from quotaapi.__main__ import main
+from quotaapi.server import supervisor
+supervisor._STARTING_TICKS = 3
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_worker_that_hangs_before_its_first_report_is_started_again(tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path / "data", arguments=TWO, program=("-c", _IMPATIENT))
+    with server:
+        numbers_when(server, all_ready, 30.0)
+        family = children(server.pid)
+        os.kill(workers(server)[0], signal.SIGKILL)
+        deadline = time.monotonic() + 10
+        while not (begun := [pid for pid in children(server.pid) if pid not in family]):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)  # another process: there is nothing to wait on
+        os.kill(begun[0], signal.SIGSTOP)
+
+        def restarts(found: Numbers) -> float:
+            return sum(found[f'quotaapi_worker_restarts_total{{worker="{n}"}}'] for n in (0, 1))
+
+        def came_back(found: Numbers) -> bool:
+            return all_ready(found) and restarts(found) == 2
+
+        numbers_when(server, came_back, 30.0)

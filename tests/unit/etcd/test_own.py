@@ -52,3 +52,31 @@ def test_the_oldest_are_forgotten_where_nothing_comes_back() -> None:
 
     assert mine.take("key-0", 7, MARK) is None
     assert mine.take("key-1", 7, MARK) is stored[1]
+
+
+def test_what_the_watch_delivered_before_the_answer_came_is_not_kept() -> None:
+    mine = OwnRecords()
+
+    assert mine.take("key", 7, MARK) is None
+    mine.keep(record(), MARK)
+    assert len(mine._records) == 0
+
+
+def test_a_watch_that_begins_anew_forgets_what_it_will_not_deliver() -> None:
+    later = record("later", 8)
+    mine = kept(record("earlier", 7), later)
+
+    mine.follow(7)
+
+    assert list(mine._records) == ["later"]
+    assert mine.take("later", 8, MARK) is later
+
+
+def test_a_restored_etcd_gives_revisions_out_again() -> None:
+    mine = OwnRecords()
+    mine.take("key", 9, MARK)
+
+    mine.follow(5)
+    mine.keep(record(revision=7), MARK)
+
+    assert mine.take("key", 7, MARK) is not None

@@ -77,6 +77,16 @@ def test_watchers_of_one_representation_share_one_encoding() -> None:
     assert first is second
 
 
+def test_only_what_has_to_be_decoded_and_is_not_encoded_yet_is_work() -> None:
+    event = Event(a_record(5), IN, None)
+    partial = Framer(QUOTA, Representation(shape=Shape.METADATA), None, "PartialObjectMetadata/v1")
+
+    assert plain().work([event], None) == 0
+    assert partial.work([event, event], None) == 2 * len(event.record.body)
+    partial.lines([event], None)
+    assert partial.work([event], None) == 0
+
+
 def test_representations_do_not_share_encodings() -> None:
     event = Event(a_record(5), IN, None)
     partial = Framer(QUOTA, Representation(shape=Shape.METADATA), None, "PartialObjectMetadata/v1")

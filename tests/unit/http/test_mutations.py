@@ -78,3 +78,17 @@ async def test_waiting_for_writes_ends_when_the_time_is_up() -> None:
         assert not await mutations.wait_idle(0.01)
         go.set()
         await running
+
+
+async def test_writes_that_are_cut_off_do_not_hold_up_the_servers_end() -> None:
+    async def write() -> None:
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        mutations = Mutations(tasks, 2)
+        callers = [tasks.create_task(mutations.run(write())) for _ in range(2)]
+        await asyncio.sleep(0)
+        assert not await mutations.wait_idle(0.01)
+        mutations.cut_off()
+        await asyncio.wait(callers)
+    assert all(caller.cancelled() for caller in callers)

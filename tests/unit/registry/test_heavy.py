@@ -163,3 +163,19 @@ async def test_who_leaves_while_waiting_or_running_takes_no_turn_from_others() -
     assert sorted(gate.order) == ["holds 0", "holds 1", "waits 2"]
     assert await heavy.run(1, lambda: "free") == "free"
     assert heavy.waiting_bytes == 0
+
+
+async def test_a_large_write_that_waits_for_its_object_is_counted_as_waiting() -> None:
+    rig = Rig()
+    heavy = rig.store._machinery.heavy
+    await create(rig, 0)
+    key = rig.store._machinery.key(NAMESPACE, "a")
+    transform = merging({"metadata": {"labels": {"a": "d"}}})
+    async with asyncio.TaskGroup() as tasks, rig.store._machinery.transactor.claim_object(key):
+        tasks.create_task(
+            rig.store.patch(USER, NAMESPACE, "a", transform, WriteOptions(), size=LARGE_BYTES)
+        )
+        for _ in range(5):  # turns of the loop, more than it takes to come to the claim
+            await asyncio.sleep(0)
+        assert heavy.waiting_bytes == LARGE_BYTES
+    assert heavy.waiting_bytes == 0

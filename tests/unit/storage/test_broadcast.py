@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from apis.meta import codec
-from storage.cache.broadcast import PIECE_EVENTS, SLICE_SECONDS
+from storage.cache.broadcast import PIECE_BYTES, PIECE_EVENTS, SLICE_SECONDS
 from storage.cache.fanout import Fanout, Watcher
 from storage.cache.watch_cache import WatchCache
 from storage.interface import Delivery, Event, Expired, Facts, SlowWatcher
@@ -211,6 +211,16 @@ async def test_many_events_are_written_in_pieces(fed) -> None:
     fed.events(*range(2, PIECE_EVENTS + 12))
     await turns()
     assert [len(write) for write in outlet.writes] == [PIECE_EVENTS, 10]
+    await ended(task)
+
+
+async def test_a_piece_ends_where_its_objects_are_large(fed) -> None:
+    watcher, outlet = fed.watcher(Encoder())
+    task = await waiting(watcher)
+    fed.events(2, 3, 4, labels={"text": "x" * PIECE_BYTES})
+    fed.events(5, 6)
+    await turns()
+    assert outlet.writes == [[2000], [3000], [4000], [5000, 6000]]
     await ended(task)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from storage.cache.fanout import HAND_OUT_EVENTS, Fanout
+from storage.cache.fanout import HAND_OUT_BYTES, HAND_OUT_EVENTS, Fanout
 from storage.cache.watch_cache import WatchCache
 from storage.interface import Expired, Facts, RawEvent, SlowWatcher
 from tests.storage_kit import EXTRACTS, QUOTAS, SHOOTS, put_event, removal, shoot_key, versions
@@ -121,6 +121,15 @@ async def test_a_large_backlog_is_handed_out_in_pieces() -> None:
     assert watcher.progress == first[-1].resource_version
     assert len(await watcher.next(1)) == 10
     assert watcher.progress == fed.cache.version
+
+
+async def test_large_events_are_handed_out_a_few_at_a_time() -> None:
+    fed = Fed()
+    large = {"text": "x" * (HAND_OUT_BYTES // 2)}
+    for revision in range(2, 7):
+        fed.revision(revision, [put_event(A, revision, labels=large)])
+    watcher = fed.fanout.join(SHOOTS, 1999, None)
+    assert [len(await watcher.next(1)) for _ in range(3)] == [2, 2, 1]
 
 
 async def test_a_version_older_than_the_window_has_expired() -> None:
