@@ -5,7 +5,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -61,8 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results.parent.mkdir(parents=True, exist_ok=True)
     kept = decode_json(results.read_bytes()).value if results.exists() else {}
     if not options.page_only:
-        kept = _measured(options.only or list(SECTIONS), kept, short=options.short)
-        results.write_bytes(encode(kept) + b"\n")
+        names, before = options.only or list(SECTIONS), kept
+        for kept in _measured(names, before, short=options.short):
+            # After each section: one that fails after a quarter of an hour loses no other's results.
+            results.write_bytes(encode(kept) + b"\n")
     _write(page, kept)
     print(f"written: {page}", flush=True)
     return 0
@@ -84,8 +86,10 @@ def _elsewhere() -> Path:
     return Path(tempfile.mkdtemp(prefix="quotaapi-bench-page-"))
 
 
-def _measured(names: Sequence[str], kept: Mapping[str, Any], *, short: bool) -> dict[str, Any]:
-    """The results, with those kept of an earlier run on this very machine for the other sections."""
+def _measured(
+    names: Sequence[str], kept: Mapping[str, Any], *, short: bool
+) -> Iterator[Mapping[str, Any]]:
+    """The results after each section, with those kept of an earlier run on this very machine."""
     facts = dict(machine.facts())
     found = dict(kept["sections"]) if kept.get("machine") == facts else {}
     with tempfile.TemporaryDirectory(prefix="quotaapi-bench-") as directory:
@@ -98,7 +102,7 @@ def _measured(names: Sequence[str], kept: Mapping[str, Any], *, short: bool) -> 
             )
             found[name] = SECTIONS[name].measure(bench)
             print(f"== {name}: {time.perf_counter() - begin:.0f} s", flush=True)
-    return {"machine": facts, "sections": found}
+            yield {"machine": facts, "sections": found}
 
 
 def _write(page: Path, kept: Mapping[str, Any]) -> None:

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 from hack.bench.raw import Address, Answer, Connection
 
+_READY_SECONDS = 60.0
+"""For all connections to have their first answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:
@@ -30,7 +33,8 @@ class Paced:
 
 def run(address: Address, pace: Pace, request: Callable[[Connection, int, int], Answer]) -> Paced:
     """`request` gets the connection, its number and the request's; anything but 200 is an error."""
-    barrier = threading.Barrier(pace.connections)
+    # Else those that are ready would wait for ever for one that failed.
+    barrier = threading.Barrier(pace.connections, timeout=_READY_SECONDS)
     each = max(1, round(pace.per_second * pace.seconds / pace.connections))
     interval = pace.connections / pace.per_second
 

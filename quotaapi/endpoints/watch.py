@@ -129,6 +129,9 @@ async def _starting_point(
 
 
 async def _stream(running: _Watch, subscription: Subscription, initial: Page | None) -> None:
+    if running.request.method == "HEAD":
+        await running.answer.write_eof()
+        return
     if initial is not None:
         await _write_state(running, initial)
     predicate = running.rest.matches(running.wanted.query)
@@ -200,8 +203,8 @@ async def _write_state(running: _Watch, state: Page) -> None:
 
 async def _write(running: _Watch, data: bytes) -> None:
     """Raises ConnectionError for a client that is gone, or that takes nothing for too long."""
-    if not data:
-        return
+    if not data or running.request.method == "HEAD":
+        return  # what follows a head alone would be taken for the next answer
     try:
         async with asyncio.timeout(WRITE_SECONDS):
             await running.answer.write(data)

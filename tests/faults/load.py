@@ -6,7 +6,7 @@ Each client owns its objects, so that what it was told last is what has to be. N
 import asyncio
 import random
 from array import array
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import aiohttp
@@ -159,10 +159,9 @@ class Load:
                 action()
 
 
-async def attempt(call: "asyncio.Future[Answer] | object") -> Outcome:
+async def attempt(call: Awaitable[Answer]) -> Outcome:
     """An answer, or the exception in its place."""
     try:
-        answer: Answer = await call  # type: ignore[misc]  # a coroutine of Api
+        return await call
     except (OSError, ValueError, TimeoutError, aiohttp.ClientError) as error:
         return error
-    return answer

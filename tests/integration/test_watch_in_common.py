@@ -81,3 +81,23 @@ async def test_every_watch_is_told_everything_once_in_order_and_in_its_form(
     assert [
         codec.decode_json(line).value["object"]["metadata"]["name"] for line in lines
     ] == created
+
+
+@pytest.mark.usefixtures("api")
+@pytest.mark.parametrize("since", ["", "&resourceVersion=1"], ids=["begins", "is too old"])
+async def test_the_head_of_a_watch_is_followed_by_nothing_but_the_next_answer(
+    server: ServerProcess, api: Api, since: str
+) -> None:
+    await api.have(a_quota())
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", server.port, ssl=server.ssl_context(), server_hostname="127.0.0.1"
+    )
+    try:
+        async with asyncio.timeout(5):
+            target = f"{QUOTAS}?watch=1&timeoutSeconds={SECONDS}&allowWatchBookmarks=true{since}"
+            writer.write(f"HEAD {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+    finally:
+        writer.close()
