@@ -135,7 +135,12 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
 
 def _add_cluster_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--kubeconfig", type=Path, metavar="FILE", help="kube-apiserver; absent: the pod's own")
+    add(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="kube-apiserver; absent: the pod's own, outside of a pod none",
+    )
     add("--authentication-kubeconfig", type=Path, metavar="FILE", help="for TokenReview")
     add("--authorization-kubeconfig", type=Path, metavar="FILE", help="for SubjectAccessReview")
     add("--stand-alone", action="store_true", help="ask no kube-apiserver, in a pod neither")
@@ -149,7 +154,9 @@ def _add_etcd_flags(parser: argparse.ArgumentParser) -> None:
     add("--etcd-certfile", type=Path, metavar="FILE", help="client certificate for etcd")
     add("--etcd-keyfile", type=Path, metavar="FILE", help="key of --etcd-certfile")
     add("--etcd-max-txn-ops", type=_positive, metavar="N", help="etcd's own (default 128)")
-    add("--etcd-max-request-bytes", type=_positive, metavar="N", help="etcd's --max-request-bytes")
+    add(
+        "--etcd-max-request-bytes", type=_positive, metavar="N", help="etcd's own (default 1572864)"
+    )
     add(
         "--etcd-compaction-interval", type=_seconds, metavar="DURATION",
         dest="etcd_compaction_interval_seconds", help="between two compactions (default 5m)",

@@ -60,6 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         shutil.copyfile(DOCS / PAGE, page)
     results.parent.mkdir(parents=True, exist_ok=True)
     kept = decode_json(results.read_bytes()).value if results.exists() else {}
+    if options.page_only and not kept:
+        print(f"hack/bench/run: there are no results in {results}", file=sys.stderr)
+        return 1
     if not options.page_only:
         names, before = options.only or list(SECTIONS), kept
         for kept in _measured(names, before, short=options.short):

@@ -30,25 +30,27 @@ def run(arguments: Sequence[str]) -> int:
     """The exit code."""
     parser = argparse.ArgumentParser("quotaapi audit", description=DESCRIPTION)
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--etcd-servers", default="", help="comma-separated URLs")
+    source.add_argument("--etcd-servers", metavar="URLS", default="", help="comma separated")
     source.add_argument(
         "--data-dir",
         type=Path,
+        metavar="DIR",
         default=Path("quotaapi.data"),
         help="of a server with an etcd of its own, running or not (default ./quotaapi.data)",
     )
-    parser.add_argument("--etcd-prefix", default="/registry")
-    parser.add_argument("--etcd-cafile", default="")
-    parser.add_argument("--etcd-certfile", default="")
-    parser.add_argument("--etcd-keyfile", default="")
-    parser.add_argument("--from-revision", type=int, default=0, help="default: the oldest there is")
-    parser.add_argument("--to-revision", type=int, default=0, help="default: the newest")
-    parser.add_argument(
+    add = parser.add_argument
+    add("--etcd-prefix", metavar="PREFIX", default="/registry", help="default /registry")
+    add("--etcd-cafile", metavar="FILE", default="", help="CA of the etcd servers")
+    add("--etcd-certfile", metavar="FILE", default="", help="client certificate for etcd")
+    add("--etcd-keyfile", metavar="FILE", default="", help="key of --etcd-certfile")
+    add("--from-revision", type=int, metavar="N", default=0, help="default: the oldest there is")
+    add("--to-revision", type=int, metavar="N", default=0, help="default: the newest")
+    add(
         "--growth",
         action="store_true",
         help="also report revisions that raised a usage to more than its limit, new prices apart",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    add("--json", action="store_true", help="one JSON object instead of text")
     return asyncio.run(_run(parser.parse_args(arguments)))
 
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from admission.interface import Mandate
 from admission.quota.evaluator import Evaluator
-from admission.quota.recount import Finding, Recount, RecountChange
+from admission.quota.recount import Finding, Kind, Recount, RecountChange
 from admission.quota.usage import encode
 from apis.meta.keys import GROUP, LEDGERS
 from quotaapi.controllers.duty import FAILURES, UNKNOWN, Carry
@@ -113,9 +113,11 @@ class Resync:
             if finding.drift and finding.key not in told:
                 told.add(finding.key)
                 self.drift += 1
+                counted = finding.kind in (Kind.BINDING, Kind.REFERENCES)
+                count = f"{finding.count} and " if counted else ""
                 _log.error(
-                    "drift: %s holds %s, and ought to hold %d objects and %s",
-                    finding.key, finding.found, finding.count, encode(finding.used),
+                    "drift: %s holds %s, and ought to hold %s%s",
+                    finding.key, finding.found, count, encode(finding.used),
                 )  # fmt: skip
 
     async def _mend(self, finding: Finding) -> None:

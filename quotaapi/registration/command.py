@@ -43,7 +43,10 @@ def run(command: str, arguments: Sequence[str]) -> int:
     try:
         own = options.ca_file.read_bytes() if options.ca_file else b""
         if options.dry_run:
-            _print(registration(place, own), secret=not own)
+            if command == "register":
+                _print(registration(place, own), secret=not own)
+            else:
+                _print_leaving(place)
             return 0
         asyncio.run(_run(command, options.kubeconfig, place, own))
     except (ClusterAccessError, KubeUnavailable, Refused, OSError) as error:
@@ -74,7 +77,8 @@ def _options(command: str, arguments: Sequence[str]) -> argparse.Namespace:
         type=Path,
         help=f"signed the server's certificate; absent: one is made, in Secret {SERVING_SECRET}",
     )
-    add("--dry-run", action="store_true", help="print what would be applied, and ask nobody")
+    change = "applied" if command == "register" else "removed"
+    add("--dry-run", action="store_true", help=f"print what would be {change}, and ask nobody")
     return parser.parse_args(arguments)
 
 
@@ -84,6 +88,11 @@ def _print(objects: Sequence[Object], *, secret: bool) -> None:
             f"# Registering also makes Secret {SERVING_SECRET} and puts its CA into the APIService."
         )
     print("---\n".join(codec.encode_yaml(obj).decode() for obj in objects), end="")
+
+
+def _print_leaving(place: Place) -> None:
+    for obj in _leaving(place):
+        print(f"{_shown(obj)} would be removed")
 
 
 async def _run(command: str, kubeconfig: Path | None, place: Place, own: bytes) -> None:
@@ -123,14 +132,17 @@ async def _register(client: KubeClient, place: Place, own: bytes) -> None:
 
 
 async def _unregister(client: KubeClient, place: Place) -> None:
-    """All but the namespace: what else is in it is not ours. The objects in etcd stay, too."""
-    _, *objects = registration(place, b"")
-    empty = serving_secret(place, Serving(b"", b"", b""))
-    for obj in [*reversed(objects), empty]:
+    for obj in _leaving(place):
         answer = await client.request("DELETE", path_of(obj))
         if not answer.ok and answer.status != 404:
             raise Refused(f"{_shown(obj)}: {answer.message}")
         print(f"{_shown(obj)} {'removed' if answer.ok else 'was not there'}")
+
+
+def _leaving(place: Place) -> Sequence[Object]:
+    """All but the namespace: what else is in it is not ours. The objects in etcd stay, too."""
+    _, *objects = registration(place, b"")
+    return [*reversed(objects), serving_secret(place, Serving(b"", b"", b""))]
 
 
 async def _apply(client: KubeClient, obj: Object) -> None:

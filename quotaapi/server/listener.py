@@ -148,6 +148,9 @@ class Listener:
         except (OSError, ValueError) as error:
             # A client that speaks no TLS, or went away: the port of a server alone tells nobody either.
             _log.debug("no handshake: %s", error)
+        except Exception:  # noqa: BLE001 -- see below
+            # Whatever one client brings about ends its connection: the task is one of the server's.
+            _log.exception("a connection could not be taken")
         finally:
             self._shaking_hands -= 1
             if not served:

@@ -214,7 +214,8 @@ class Workers:
                 # A terminal's Ctrl-C is for the supervisor, which ends the workers.
                 start_new_session=True,
             )
-        except OSError as error:  # no process, no descriptor, no room for certificates: may pass
+        # No process, no descriptor, no room for certificates, or a key that cannot be read: may pass.
+        except (OSError, ValueError) as error:
             _log.error("worker %d cannot be started: %s", number, error)
             place.channel.close()
             return 1

@@ -42,12 +42,15 @@ faults stay alone
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, Protocol
 
 from storage.cache.watch_cache import matches
 from storage.interface import Encode, Event, Outlet, Predicate
+
+_log = logging.getLogger(__name__)
 
 PIECE_EVENTS: Final = 64
 PIECE_BYTES: Final = 256 * 1024
@@ -130,7 +133,8 @@ class Channel:
             try:
                 yield from self._tell_piece(self._in_flight)
             # Whatever it is, it must not end the rounds of the others; see the module.
-            except Exception:  # noqa: BLE001
+            except Exception as error:  # noqa: BLE001
+                _log.debug("%d watchers go on by themselves: %r", len(self._members), error)
                 self._dismiss_all()
             self._in_flight = ()
         return told
@@ -203,20 +207,27 @@ class Rounds:
         self._go_on()
 
     def _go_on(self) -> None:
-        begun = now = self._monotonic()
+        begun = self._monotonic()
         others_took = begun - self._gave_way
         ends = begun + min(max(SLICE_SECONDS, others_took), LONGEST_SLICE_SECONDS)
-        for _ in self._round:
+        over = True
+        try:
+            over = self._tell_until(ends)
+        finally:  # a fault of one round must not end those to come
             now = self._monotonic()
-            if now >= ends:
-                self._spent += now - begun
+            self._spent += now - begun
+            if over:
+                self._rests_until = now + min(self._spent, LONGEST_REST_SECONDS)
+                self._scheduled = None
+                if self._due:
+                    self._schedule()
+            else:
                 self._gave_way = now
                 self._scheduled = asyncio.get_running_loop().call_soon(self._go_on)
-                return
-        self._rests_until = now + min(self._spent + now - begun, LONGEST_REST_SECONDS)
-        self._scheduled = None
-        if self._due:
-            self._schedule()
+
+    def _tell_until(self, ends: float) -> bool:
+        """Whether the round is over."""
+        return all(self._monotonic() < ends for _ in self._round)
 
 
 def _tell_all(channels: Iterable[Channel]) -> Iterator[None]:

@@ -2,10 +2,12 @@
 
 The value that comes back is the one that was sent, if it came at the same revision and carries the
 same transaction's id and position: then it need not be decoded again, and its bytes are kept once.
+Its header is the one of all records with an equal one, as it is of those that are decoded.
 Often the watch is quicker than the answer to the write: what has been delivered does not come again.
 """
 
-from apis.meta.transaction import Record
+from apis.meta.transaction import NO_HEADER, Record
+from storage.etcd import records
 
 _BOUND = 4096
 """Some four full transactions: the watch is rarely further behind, and then values are decoded."""
@@ -41,4 +43,10 @@ class OwnRecords:
         if found is None or found[1].mod_revision > revision:
             return None
         del self._records[key]
-        return found[1] if found[1].mod_revision == revision and found[0] == mark else None
+        kept_mark, record = found
+        if record.mod_revision != revision or kept_mark != mark:
+            return None
+        if record.header is NO_HEADER:
+            return record
+        header = records.shared(record.header)
+        return Record(key, revision, record.position, record.body, header)

@@ -47,8 +47,13 @@ def mark(position: int, transaction: bytes) -> bytes:
 
 def remainder(header: Header, body: bytes) -> bytes:
     """Everything of a value after its mark."""
+    return b"%b\n%b" % (_rest(header), body)
+
+
+def _rest(header: Header) -> bytes:
+    """Of the header's line, what follows the mark."""
     if header is NO_HEADER:
-        return b"}\n" + body
+        return _PLAIN
     fields = {
         name: value
         for name, value in (
@@ -58,9 +63,13 @@ def remainder(header: Header, body: bytes) -> bytes:
         )
         if value is not None
     }
-    if not fields:
-        return b"}\n" + body
-    return b",%b\n%b" % (wire.encode(fields)[1:], body)
+    return b",%b" % wire.encode(fields)[1:] if fields else _PLAIN
+
+
+def shared(header: Header) -> Header:
+    """As `decode` finds it in the stored record: equal ones are one."""
+    rest = _rest(header)
+    return NO_HEADER if rest == _PLAIN else _header(rest) or header
 
 
 def transaction_of(value: bytes) -> bytes:

@@ -59,7 +59,10 @@ def _size(text: str) -> tuple[str, float]:
     name, _, number = text.partition("=")
     if name not in SIZES:
         raise argparse.ArgumentTypeError(f"{name}: one of {', '.join(SIZES)}")
-    return name, int(number) if SIZES[name] is int else float(number)
+    try:
+        return name, int(number) if SIZES[name] is int else float(number)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=NUMBER") from None
 
 
 def _at_random(names: list[str], rng: random.Random, seconds: float) -> Iterator[Planned]:
@@ -98,9 +101,7 @@ def _soak(planned: Iterator[Planned], sizes: Mapping[str, float], seconds: float
         )
         shown = dataclasses.asdict(bounds)
         del shown["say"]
-        print(
-            f"{name}: {', '.join(f'{what} {size:g}' for what, size in shown.items())}", flush=True
-        )
+        print(f"{name}: {', '.join(f'{what} {size}' for what, size in shown.items())}", flush=True)
         runs += 1
         started = time.monotonic()
         verdict = "kept"

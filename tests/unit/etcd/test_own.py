@@ -1,6 +1,6 @@
 """What this process stored is recognised when the watch delivers it, and nothing else is."""
 
-from apis.meta.transaction import Record
+from apis.meta.transaction import Header, Record
 from storage.etcd import own, records
 from storage.etcd.own import OwnRecords
 
@@ -80,3 +80,19 @@ def test_a_restored_etcd_gives_revisions_out_again() -> None:
     mine.keep(record(revision=7), MARK)
 
     assert mine.take("key", 7, MARK) is not None
+
+
+def test_headers_are_shared_with_each_other_and_with_what_is_decoded() -> None:
+    made = [
+        Record(f"key-{n}", 7, 3, b"{}", Header(charge={"cpu": "1"}, prices={})) for n in range(2)
+    ]
+    mine = kept(*made)
+    value = records.mark(3, b"0123456789abcdef") + records.remainder(made[0].header, b"{}")
+
+    taken = [mine.take(record.key, 7, MARK) for record in made]
+
+    assert taken == made
+    assert taken[0] is not None
+    assert taken[1] is not None
+    assert taken[0].header is taken[1].header
+    assert taken[0].header is records.decode("key-0", 7, value).header
