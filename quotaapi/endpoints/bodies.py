@@ -17,8 +17,6 @@ _DECODERS: Final[Mapping[str, Callable[[bytes], Decoded]]] = {
     YAML: codec.decode_yaml,
 }
 _SHOWN_BYTES: Final = 30
-_LARGE_YAML_BYTES: Final = 32 * 1024
-"""Ten milliseconds; few objects are so large."""
 _TYPE_META: Final = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
     'Kind string "json:\\"kind,omitempty\\"" }'
@@ -46,11 +44,8 @@ async def read_object(exchange: Exchange, kind: str) -> Decoded:
 async def decode(exchange: Exchange, decoder: Callable[[bytes], T], data: bytes) -> T:
     """`decoder(data)`, in a thread where it may take long. Raises 429 where too much waits."""
     size = len(data)
-    if decoder is codec.decode_yaml:
-        # A few aliases may stand for a megabyte.
-        is_large = size >= _LARGE_YAML_BYTES or b"&" in data
-    else:
-        is_large = size >= LARGE_BYTES
+    # A few aliases may stand for a megabyte.
+    is_large = size >= LARGE_BYTES or (decoder is codec.decode_yaml and b"&" in data)
     if not is_large:
         return decoder(data)
     return await exchange.heavy.begin(size, decoder, data)
