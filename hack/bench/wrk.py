@@ -73,8 +73,10 @@ def _run(
         capture_output=True,
         text=True,
         timeout=seconds + 60,
-        check=True,
+        check=False,
     )
+    if done.returncode:
+        raise LoadError(f"{script}: {done.stderr.strip() or done.stdout.strip()}")
     line = next(line for line in done.stdout.splitlines() if line.startswith("RESULT "))
     requests, microseconds, refused, lost, p50, p99 = map(int, line.split()[1:])
     if refused or lost:
