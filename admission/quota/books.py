@@ -46,17 +46,19 @@ class Ledger(Protocol):
 class QuotaLedger:
     """What all shoots of a quota of `secret` scope are charged; lives in the Quota itself."""
 
-    def __init__(self, record: Record, view: QuotaView) -> None:
+    def __init__(self, record: Record, views: Views) -> None:
         self.key = record.key
         self.used: Usage = decode(record.header.charge)
         self.touched = False
         self._record = record
-        self._view = view
+        self._views = views
 
     def write(self) -> Write:
-        obj = self._record.object()
-        settle_status(obj, self._view, self.used)
-        return Put(self.key, encode_body(obj), Header(charge=encode(self.used)))
+        obj, view = self._record.object(), self._views.quota(self._record)
+        settle_status(obj, view, self.used)
+        body = encode_body(obj)
+        self._views.wrote(body, view)
+        return Put(self.key, body, Header(charge=encode(self.used)))
 
 
 def settle_status(obj: Object, view: QuotaView, used: Usage) -> None:
@@ -169,7 +171,7 @@ class Books:
             record = self.look(key)
             if record is None:
                 raise ValueError(f"no quota to charge: {key}")
-            found = self._ledgers[key] = QuotaLedger(record, self.views.quota(record))
+            found = self._ledgers[key] = QuotaLedger(record, self.views)
         if not isinstance(found, QuotaLedger):
             raise TypeError(key)
         return found

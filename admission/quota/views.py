@@ -151,14 +151,24 @@ class Views:
         self._quotas: dict[str, tuple[Record, QuotaView]] = {}
         self._bindings: dict[str, tuple[Record, BindingView]] = {}
         self._routes: dict[str, tuple[Record, Route]] = {}
+        self._written: dict[str, tuple[bytes, QuotaView]] = {}
 
     def quota(self, record: Record) -> QuotaView:
         found = self._quotas.get(record.key)
         if found is None or not _is_same(found[0], record):
             if len(self._quotas) >= self._size:
                 self._quotas.clear()
-            found = self._quotas[record.key] = (record, quota_view(record))
+                self._written.clear()
+            body, view = self._written.get(record.key, _NOTHING_WRITTEN)
+            if view is None or body is not record.body:
+                view = quota_view(record)
+            found = self._quotas[record.key] = (record, view)
         return found[1]
+
+    def wrote(self, body: bytes, view: QuotaView) -> None:
+        """The quota of `view` was given a new balance, and is stored as `body` if that is committed:
+        then it need not be decoded to find that nothing else of it has changed."""
+        self._written[view.key] = (body, view)
 
     def binding(self, record: Record) -> BindingView:
         found = self._bindings.get(record.key)
@@ -200,6 +210,9 @@ class Views:
         shared = ({record.key} | set(view.quota_keys)) - exclusive
         route = Route(record.key, ledger, stops, frozenset(exclusive), frozenset(shared))
         return route, len(stops) == len(quotas)
+
+
+_NOTHING_WRITTEN: tuple[bytes, QuotaView | None] = (b"", None)
 
 
 def _is_same(seen: Record, record: Record) -> bool:

@@ -57,6 +57,8 @@ class WaitingRoom:
     def __init__(self, max_operations: int) -> None:
         self._max_operations = max_operations
         self._lanes: dict[Lane, deque[Waiter]] = {}
+        self._lanes_of: dict[str, set[Lane]] = {}
+        """By ledger; exactly those of `_lanes`."""
         self._alone: dict[int, Waiter] = {}
 
     def __len__(self) -> int:
@@ -70,10 +72,15 @@ class WaitingRoom:
 
     def enter(self, waiter: Waiter) -> None:
         waiter.is_queued = True
-        if waiter.is_shoot:
-            self._lanes.setdefault(waiter.needs.exclusive, deque()).append(waiter)
-        else:
+        if not waiter.is_shoot:
             self._alone[waiter.sequence] = waiter
+            return
+        lane = waiter.needs.exclusive
+        if lane not in self._lanes:
+            self._lanes[lane] = deque()
+            for key in lane:
+                self._lanes_of.setdefault(key, set()).add(lane)
+        self._lanes[lane].append(waiter)
 
     def leave(self, waiter: Waiter) -> bool:
         """False where the waiter is not here: in a batch, or decided."""
@@ -83,10 +90,14 @@ class WaitingRoom:
         if not waiter.is_shoot:
             del self._alone[waiter.sequence]
             return True
-        lane = self._lanes[waiter.needs.exclusive]
-        lane.remove(waiter)
-        if not lane:
-            del self._lanes[waiter.needs.exclusive]
+        lane = waiter.needs.exclusive
+        self._lanes[lane].remove(waiter)
+        if not self._lanes[lane]:
+            del self._lanes[lane]
+            for key in lane:
+                self._lanes_of[key].discard(lane)
+                if not self._lanes_of[key]:
+                    del self._lanes_of[key]
         return True
 
     def heads(self) -> list[Waiter]:
@@ -104,11 +115,12 @@ class WaitingRoom:
     def connected(self, head: Waiter) -> list[Lane]:
         """The head's lane first, then those that share a ledger with it, directly or through others."""
         own = head.needs.exclusive
-        found, keys, rest = [own], set(own), [lane for lane in self._lanes if lane != own]
-        while joined := [lane for lane in rest if not keys.isdisjoint(lane)]:
-            rest = [lane for lane in rest if keys.isdisjoint(lane)]
-            keys.update(*joined)
-            found.extend(joined)
+        found, seen = [own], {own}
+        for lane in found:  # grows meanwhile
+            for key in lane:
+                joined = self._lanes_of[key] - seen
+                seen |= joined
+                found.extend(joined)
         return found
 
     def oldest(self, lanes: Iterable[Lane]) -> list[Waiter]:

@@ -121,6 +121,7 @@ def nanos_of(text: str) -> int:
     return _parse(text)[0]
 
 
+@lru_cache(maxsize=4096)  # a ledger's sums are told several times: as charge, as status, on others
 def text_of(nanos: int, form: Format) -> str:
     """Canonical text: the largest suffix that leaves an integer.
 
