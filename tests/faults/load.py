@@ -56,11 +56,6 @@ class Load:
     def answers(self) -> int:
         return self._answers
 
-    @property
-    def longest_seconds(self) -> float:
-        """What an answer took at most."""
-        return max(self._waits, default=0.0)
-
     def summary(self) -> str:
         """Answers by verb and code; how long they took; whether a client was left behind."""
         waits = sorted(self._waits) or [0.0]
