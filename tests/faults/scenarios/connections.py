@@ -45,7 +45,8 @@ async def connections_idle(bounds: Bounds) -> None:
             bounds.say(f"{before.text()}; with {count} connections {peaks[-1].text()}")
             bounds.say(f"{each:.1f} KiB for each; after them {after.text()}")
             assert peaks[-1].descriptors >= count
-            assert each < EACH_KIB
+            taken = peaks[-1].rss_kib - before.rss_kib
+            assert taken < EACH_KIB * count + LOAD_KIB, peaks
         assert peaks[1].rss_kib < peaks[0].rss_kib * GROWTH + LOAD_KIB, peaks
 
 
