@@ -208,12 +208,7 @@ class Evaluator:
         known: dict[str, Snapshot] = {}
         needs = waiter.change.needs(known)
         while needs.missing:
-            for key in needs.missing:
-                snapshot = self._transactor.known(key)
-                if snapshot is None:
-                    known.update(await self._transactor.newest(needs.missing))
-                    break
-                known[key] = snapshot
+            known.update(await self._transactor.newest(needs.missing))
             needs = waiter.change.needs(known)
         if waiter.mandate is not None:
             needs = replace(needs, shared=needs.shared | {waiter.mandate.key})

@@ -71,7 +71,7 @@ class _Connection(asyncio.Protocol):
         self._transport.write(request)
         try:
             return await self._waiter
-        except BaseException:
+        except BaseException:  # a time-out, a cancelled caller: whatever it is, see the module
             self.close()
             raise
         finally:
@@ -151,12 +151,15 @@ class Connections:
         json: object = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """`timeout`: seconds from the request to the whole answer. Raises NotConnected,
-        TimeoutError, and OSError: a ConnectionError where nothing of an answer came."""
+        """`timeout`: seconds from the request to the whole answer, and for its turn to come before.
+
+        Raises NotConnected, TimeoutError, and OSError: a ConnectionError where nothing of an answer came.
+        """
         del json, headers  # etcd3-py's own: nothing, and its name
         target = _target(url)
         request = b"%b%d\r\n\r\n%b" % (target.head, len(data), data)
-        async with self._room:
+        await self._enter(timeout)
+        try:
             connection = self._idle_one(target) or await self._open(target)
             answer = await connection.call(request, timeout)
             if self._closed:
@@ -165,6 +168,18 @@ class Connections:
                 connection.idle_since = self._clock()
                 self._idle.setdefault((target.host, target.port), []).append(connection)
             return answer
+        finally:
+            self._room.release()
+
+    async def _enter(self, seconds: float) -> None:
+        if not self._room.locked():  # as mostly: no timer is needed
+            await self._room.acquire()
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self._room.acquire()
+        except TimeoutError as error:
+            raise NotConnected(f"too many calls at once for {seconds:g}s") from error
 
     async def close(self) -> None:
         """End the idle connections; one that carries a call ends with the call."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
+from tests.builders import a_binding, a_profile, a_quota, a_shoot
 from tests.harness.api import Answer, Api, Object
 
 CLIENTS = 50
@@ -49,3 +50,26 @@ def split(answers: dict[str, Answer | Exception]) -> tuple[set[str], set[str], s
         status = answer.status if isinstance(answer, Answer) else 0
         {201: created, 403: refused}.get(status, unknown).add(name)
     return created, refused, unknown
+
+
+def shoots() -> list[Object]:
+    return [a_shoot(name=f"burst-{n}", binding="burst") for n in range(CREATES)]
+
+
+async def have_quota(api: Api) -> None:
+    await api.have(
+        a_profile(),
+        a_quota(name="burst", metrics={"shoots": str(ROOM)}),
+        a_binding(name="burst", quotas=["burst"]),
+    )
+
+
+async def assert_kept(api: Api, answers: dict[str, Answer | Exception]) -> set[str]:
+    """What was answered is so; of what was not answered either may be. Answers what exists."""
+    created, refused, _ = split(answers)
+    stored = {shoot["metadata"]["name"] for shoot in await api.items("Shoot")}
+    assert created <= stored
+    assert not refused & stored
+    assert len(stored) <= ROOM
+    assert await api.used("garden-trial", "burst") == {"shoots": str(len(stored))}
+    return stored

@@ -6,35 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import a_binding, a_profile, a_quota, a_shoot
 from tests.etcd_process import EtcdProcess
-from tests.harness.api import Answer, Api, Object
-from tests.harness.burst import CREATES, ROOM, burst, split
+from tests.harness.api import Answer, Api
+from tests.harness.burst import ROOM, assert_kept, burst, have_quota, shoots, split
 from tests.harness.etcd import assert_exact
 from tests.harness.server import ServerProcess
-
-
-def shoots() -> list[Object]:
-    return [a_shoot(name=f"burst-{n}", binding="burst") for n in range(CREATES)]
-
-
-async def have_quota(api: Api) -> None:
-    await api.have(
-        a_profile(),
-        a_quota(name="burst", metrics={"shoots": str(ROOM)}),
-        a_binding(name="burst", quotas=["burst"]),
-    )
-
-
-async def assert_kept(api: Api, answers: dict[str, Answer | Exception]) -> set[str]:
-    """What was answered is so; of what was not answered either may be. Answers what exists."""
-    created, refused, _ = split(answers)
-    stored = {shoot["metadata"]["name"] for shoot in await api.items("Shoot")}
-    assert created <= stored
-    assert not refused & stored
-    assert len(stored) <= ROOM
-    assert await api.used("garden-trial", "burst") == {"shoots": str(len(stored))}
-    return stored
 
 
 def once(count: int, action: Callable[[], None]) -> Callable[[int], None]:

@@ -111,6 +111,21 @@ async def test_no_more_calls_run_at_once_than_the_limit_allows() -> None:
     assert server.accepted <= 2
 
 
+async def test_a_call_whose_turn_does_not_come_in_time_is_not_sent() -> None:
+    async with (
+        serving(silence) as server,
+        connecting(limit=1) as connections,
+        asyncio.TaskGroup() as tasks,
+    ):
+        first = tasks.create_task(connections.post(server.url, data=b"1", timeout=60))
+        await asyncio.sleep(0)  # it has begun, and keeps the only place
+        with pytest.raises(NotConnected, match="too many calls"):
+            await connections.post(server.url, data=b"2", timeout=0.05)
+        first.cancel()
+
+    assert len(server.heads) <= 1
+
+
 @pytest.mark.parametrize("size", [0, 1, 100_000])
 async def test_an_answer_in_pieces_is_put_together(size: int) -> None:
     async def pieces(body: bytes, writer: asyncio.StreamWriter) -> None:

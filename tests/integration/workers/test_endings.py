@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import a_binding, a_profile, a_quota, a_shoot
-from tests.harness.api import Answer, Api, Object
-from tests.harness.burst import CREATES, ROOM, burst, split
+from tests.builders import a_quota
+from tests.harness.api import Api
+from tests.harness.burst import ROOM, assert_kept, burst, have_quota, shoots, split
 from tests.harness.etcd import assert_exact
 from tests.harness.server import GROUP_PATH, ROOT, ServerProcess
 from tests.integration.workers.processes import (
@@ -32,28 +32,6 @@ from tests.integration.workers.processes import (
 pytestmark = pytest.mark.integration
 
 TWO = ("--workers", "2")
-
-
-def shoots() -> list[Object]:
-    return [a_shoot(name=f"burst-{n}", binding="burst") for n in range(CREATES)]
-
-
-async def have_quota(api: Api) -> None:
-    await api.have(
-        a_profile(),
-        a_quota(name="burst", metrics={"shoots": str(ROOM)}),
-        a_binding(name="burst", quotas=["burst"]),
-    )
-
-
-async def assert_kept(api: Api, answers: dict[str, Answer | Exception]) -> set[str]:
-    """What was answered is so; of what was not answered either may be. Answers what exists."""
-    created, refused, _ = split(answers)
-    stored = {shoot["metadata"]["name"] for shoot in await api.items("Shoot")}
-    assert created <= stored
-    assert not refused & stored
-    assert await api.used("garden-trial", "burst") == {"shoots": str(len(stored))}
-    return stored
 
 
 async def test_a_worker_that_is_killed_in_a_burst_comes_back_and_leaves_exact_accounts(
