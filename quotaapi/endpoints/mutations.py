@@ -7,6 +7,7 @@ over and waits; a client that leaves cancels the waiting, not the write.
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from apis.meta import errors
@@ -22,6 +23,7 @@ class Mutations:
         self._limit = limit
         self._running = 0
         self._writes: set[asyncio.Task[None]] = set()
+        self._ended = False
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -38,11 +40,14 @@ class Mutations:
         return self._running >= self._limit
 
     async def run(self, write: Coroutine[Any, Any, T]) -> T:
-        """Raises what `write` raises. Cancelled while it waits: `write` goes on to its end."""
+        """Raises what `write` raises, StatusError 503 once the server takes no more writes.
+
+        Cancelled while it waits: `write` goes on to its end.
+        """
         outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        task = self._begin(write, outcome)
         self._running += 1
         self._idle.clear()
-        task = self._tasks.create_task(self._carry_out(write, outcome))
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)
         try:
@@ -51,6 +56,18 @@ class Mutations:
             # An error holds the frames that it went through: were the future that holds the error
             # in one of them, a refused object would stay until the garbage collector comes.
             del outcome
+
+    def _begin(
+        self, write: Coroutine[Any, Any, T], outcome: "asyncio.Future[T]"
+    ) -> "asyncio.Task[None]":
+        carrying = self._carry_out(write, outcome)
+        if not self._ended:
+            # The group itself takes no more where one of the server's own tasks failed.
+            with suppress(RuntimeError):
+                return self._tasks.create_task(carrying)
+        carrying.close()
+        write.close()
+        raise errors.service_unavailable("the server is shutting down; nothing was written")
 
     async def _carry_out(self, write: Coroutine[Any, Any, T], outcome: "asyncio.Future[T]") -> None:
         try:
@@ -71,7 +88,11 @@ class Mutations:
                 self._idle.set()
 
     def cut_off(self) -> None:
-        """End those that are still running, once nothing more goes to etcd."""
+        """End those that are still running, once nothing more goes to etcd; none begins any more.
+
+        Requests still come: by connections whose handshake took as long as the stop.
+        """
+        self._ended = True
         for write in self._writes:
             write.cancel()
 

@@ -107,8 +107,10 @@ class Listener:
     """
 
     def __init__(self, handler: WebHandler, context: ssl.SSLContext) -> None:
+        self._handler = handler
+        self._stopping = False
         server = _Server(
-            handler,
+            self._answer,
             # A client that leaves cancels its handler: a watch is freed, not written to for ever.
             handler_cancellation=True,
             keepalive_timeout=KEEPALIVE_SECONDS,
@@ -167,9 +169,21 @@ class Listener:
         return opened
 
     async def stop(self, grace_seconds: float) -> None:
-        """No new connections; running requests get `grace_seconds`, then they are cut off."""
+        """No new connections; running requests get `grace_seconds`, then they are cut off.
+
+        A client whose handshake was under way gets through it all the same: its connection counts
+        only from then on. It has an answer to its first request, whatever the server can still
+        say, and the connection ends.
+        """
+        self._stopping = True
         self._runner._shutdown_timeout = grace_seconds
         await self._runner.cleanup()
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        answer = await self._handler(request)
+        if self._stopping:
+            answer.force_close()
+        return answer
 
 
 def bound(address: str, port: int) -> socket.socket:

@@ -92,3 +92,27 @@ async def test_writes_that_are_cut_off_do_not_hold_up_the_servers_end() -> None:
         mutations.cut_off()
         await asyncio.wait(callers)
     assert all(caller.cancelled() for caller in callers)
+
+
+async def test_a_write_that_comes_after_the_end_is_told_so_and_not_begun() -> None:
+    async with asyncio.TaskGroup() as tasks:
+        mutations = Mutations(tasks, 1)
+        mutations.cut_off()
+        with pytest.raises(StatusError) as refusal:
+            await mutations.run(never_begun())
+    assert (refusal.value.code, refusal.value.retry_after_seconds) == (503, 1)
+    assert mutations.running == 0
+
+
+async def test_a_write_that_the_ended_group_cannot_carry_out_is_told_so() -> None:
+    """Whether the server was asked to end or one of its own tasks failed."""
+    async with asyncio.TaskGroup() as tasks:
+        mutations = Mutations(tasks, 1)
+    with pytest.raises(StatusError) as refusal:
+        await mutations.run(never_begun())
+    assert refusal.value.code == 503
+    assert await mutations.wait_idle(5)
+
+
+async def never_begun() -> None:
+    raise AssertionError("this write was not to begin")
