@@ -1,8 +1,9 @@
-"""A client whose handshake takes as long as the server's stop: the stop does not see it."""
+"""What the listener's stop does with those who are not done: in a request, or in a handshake."""
 
 import asyncio
 import ssl
 
+import aiohttp
 import pytest
 
 from apis.meta.codec import decode_json, encode
@@ -15,7 +16,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class LateClient:
-    """Opens a connection, and keeps back the last flight of its handshake."""
+    """One that aiohttp does not see while the server stops: opens a connection, and keeps back the last flight of its handshake."""
 
     def __init__(self, server: HttpServer) -> None:
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -66,7 +67,9 @@ class LateClient:
                     said += piece
 
 
-async def test_it_is_served_while_the_server_writes_and_the_connection_ends(server) -> None:
+async def test_a_late_handshake_is_served_while_the_server_writes_and_the_connection_ends(
+    server,
+) -> None:
     late = LateClient(server)
     await late.begin()
 
@@ -77,7 +80,9 @@ async def test_it_is_served_while_the_server_writes_and_the_connection_ends(serv
     assert b"Connection: close\r\n" in said
 
 
-async def test_it_is_told_to_come_again_once_the_server_writes_no_more(server) -> None:
+async def test_a_late_handshake_is_told_to_come_again_once_the_server_writes_no_more(
+    server,
+) -> None:
     late = LateClient(server)
     await late.begin()
 
@@ -90,3 +95,26 @@ async def test_it_is_told_to_come_again_once_the_server_writes_no_more(server) -
     assert b"Connection: close" in head
     assert decode_json(body).value["reason"] == "ServiceUnavailable"
     assert not server.quotas.records
+
+
+async def test_requests_that_go_on_get_the_grace_once(server, monkeypatch) -> None:
+    grace_seconds = 2.0
+    begun = asyncio.Event()
+
+    async def create(*_: object) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(server.quotas, "create", create)
+    loop = asyncio.get_running_loop()
+    client = loop.create_task(server.session.post(QUOTAS, json=a_quota(name="q", namespace="ns")))
+    await begun.wait()
+
+    before = loop.time()
+    await server.listener.stop(grace_seconds)
+    took = loop.time() - before
+    server.mutations.cut_off()
+
+    assert 1 <= took / grace_seconds < 1.9
+    with pytest.raises(aiohttp.ServerDisconnectedError):
+        await client
