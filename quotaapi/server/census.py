@@ -1,6 +1,7 @@
 """Asks all workers for their numbers when one of them is scraped: /metrics tells the whole server's."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
@@ -8,6 +9,8 @@ from quotaapi.endpoints.metrics import Family, Labels, counter, gauge
 from quotaapi.server import totals
 from quotaapi.server.channel import Message
 from quotaapi.server.distributor import Place
+
+_log = logging.getLogger(__name__)
 
 COLLECT_SECONDS: Final = 1.0
 """How long a round waits for the slowest worker. Who is later is left out, its counters are not."""
@@ -58,6 +61,19 @@ class Census:
 
     async def _count(self) -> None:
         """One round; whoever asks meanwhile gets its outcome."""
+        try:
+            told = totals.to_wire(await self._collect())
+        except Exception:  # noqa: BLE001 -- see below
+            # Numbers that do not fit together must not end the process that holds the port: who
+            # asked is answered 503 by its worker, and the next scrape begins anew.
+            _log.exception("the workers' numbers could not be put together")
+            self._askers.clear()
+            return
+        askers, self._askers = self._askers, []
+        for place in askers:
+            place.channel.send({"totals": told})
+
+    async def _collect(self) -> Sequence[Family]:
         self._round += 1
         self._complete.clear()
         serving = [place for place in self._places if place.serving]
@@ -72,10 +88,7 @@ class Census:
         except TimeoutError:
             self._left_out += len(self._missing)
         answered = {place.number for place in self._places} - self._missing
-        told = totals.to_wire([*self._totals.families(answered), *self._own()])
-        askers, self._askers = self._askers, []
-        for place in askers:
-            place.channel.send({"totals": told})
+        return [*self._totals.families(answered), *self._own()]
 
     def _own(self) -> Sequence[Family]:
         def each(values: Mapping[int, float]) -> Mapping[Labels, float]:

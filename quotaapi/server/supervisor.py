@@ -106,6 +106,7 @@ async def _first(*events: asyncio.Event) -> None:
     finally:
         for wait in waits:
             wait.cancel()
+        await asyncio.wait(waits)
 
 
 def _ensure_certificates(config: Config) -> None:

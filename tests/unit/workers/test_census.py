@@ -88,3 +88,27 @@ async def test_where_nobody_serves_nobody_is_waited_for(workers) -> None:
         for _ in range(5):
             await asyncio.sleep(0)
         assert "totals" in leaving.heard.get_nowait()
+
+
+async def test_a_fault_ends_its_round_and_nothing_else(workers, caplog) -> None:
+    one, _ = workers
+    failed = asyncio.Event()
+
+    def fail_once() -> dict[int, int]:
+        if failed.is_set():
+            return {}
+        failed.set()
+        raise RuntimeError("numbers that do not fit")
+
+    async with asyncio.TaskGroup() as tasks:
+        census = Census(2, [one.place], fail_once, tasks)
+        census.asked(one.place)
+        await one.answers(census, 3)
+        await failed.wait()
+
+        census.asked(one.place)
+        await one.answers(census, 4)
+        told = await one.totals()
+
+    assert told["c_total"] == 4
+    assert "numbers that do not fit" in caplog.text
