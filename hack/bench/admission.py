@@ -141,6 +141,7 @@ async def _measure(shoots: int, ledgers: int, requests: int) -> Row:
         await scene.prepare()
         # Every ledger is opened, and every cache filled, before it counts.
         await scene.admit(scene.shoots(max(shoots, ledgers, AT_ONCE)))
+        requests -= requests % AT_ONCE
         commits = scene.transactor.commits
         with _collecting_as_servers_do():
             seconds = sum(

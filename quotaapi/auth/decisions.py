@@ -50,8 +50,9 @@ class Decisions(Generic[K, V]):
         flight = self._flights.get(key)
         if flight is None:
             self.misses += 1
-            flight = self._flights[key] = asyncio.get_running_loop().create_future()
-            self._spawn(self._fly(key, ask, flight))
+            flight = asyncio.get_running_loop().create_future()
+            self._spawn(self._fly(key, ask, flight))  # may refuse: then nobody is to wait for it
+            self._flights[key] = flight
         return await asyncio.shield(flight)
 
     async def _fly(

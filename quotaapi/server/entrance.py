@@ -4,12 +4,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from apis.meta import errors
 from quotaapi import tls
 from quotaapi.auth.access import Access, stand_alone
 from quotaapi.config import Config
@@ -32,13 +33,22 @@ class Questions:
     def __init__(self, tasks: asyncio.TaskGroup) -> None:
         self._tasks = tasks
         self._running: set[asyncio.Task[None]] = set()
+        self._ended = False
 
     def spawn(self, question: Coroutine[Any, Any, None]) -> None:
-        task = self._tasks.create_task(question, name="question")
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        """Raises StatusError 503 once the server asks nothing more."""
+        if not self._ended:
+            # As for writes: the group itself takes no more where one of the server's tasks failed.
+            with suppress(RuntimeError):
+                task = self._tasks.create_task(question, name="question")
+                self._running.add(task)
+                task.add_done_callback(self._running.discard)
+                return
+        question.close()
+        raise errors.service_unavailable("the server is shutting down")
 
     def cancel(self) -> None:
+        self._ended = True
         for task in self._running:
             task.cancel()
 

@@ -7,7 +7,8 @@ Stop (SIGTERM, SIGINT), in this order, so that nothing is lost that was begun:
 
 1. /readyz fails; the controllers end, and another replica may lead; watches end, with a last
    bookmark; no connection is accepted any more.
-2. Running requests get `--shutdown-grace`; writes whose client has left, too.
+2. Running requests get `--shutdown-grace`, then their connections end; writes that still run get as
+   long again. The supervisor and hack/deploy count on these two graces.
 3. Admission finishes its batches, then what feeds and writes to etcd is cancelled.
 4. The connections to etcd are closed, the embedded etcd ends.
 

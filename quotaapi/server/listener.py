@@ -62,7 +62,7 @@ class _Connection(RequestHandler):
             self._head_timer = self._loop.call_later(HEAD_SECONDS, self.force_close)
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:  # noqa: ASYNC109 -- aiohttp's
-        """`timeout` in seconds bounds it all: aiohttp waits twice as long for one that goes on."""
+        """`timeout` in seconds bounds it all: aiohttp waits twice as long, and without end for 0."""
         try:
             async with asyncio.timeout(timeout):
                 await super().shutdown(timeout)
@@ -181,9 +181,10 @@ class Listener:
     async def stop(self, grace_seconds: float) -> None:
         """No new connections; running requests get `grace_seconds`, then they are cut off.
 
-        A client whose handshake was under way gets through it all the same: its connection counts
-        only from then on. It has an answer to its first request, whatever the server can still
-        say, and the connection ends.
+        Nobody waits for a client whose handshake is under way: its connection counts only from its
+        end on. Where it gets through before the process ends (a worker cuts handshakes off, see
+        Member.leave), its first request is answered as far as the server can, and the connection
+        ends.
         """
         self._stopping = True
         self._runner._shutdown_timeout = grace_seconds

@@ -106,6 +106,7 @@ async def _first(*events: asyncio.Event) -> None:
     finally:
         for wait in waits:
             wait.cancel()
+        # Nothing that this function has started outlives it.
         await asyncio.wait(waits)
 
 

@@ -16,7 +16,10 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class LateClient:
-    """One that aiohttp does not see while the server stops: opens a connection, and keeps back the last flight of its handshake."""
+    """One that aiohttp does not see while the server stops.
+
+    Opens a connection, and keeps back the last flight of its handshake.
+    """
 
     def __init__(self, server: HttpServer) -> None:
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -33,7 +36,7 @@ class LateClient:
                 self._tls.do_handshake()
             except ssl.SSLWantReadError:
                 writer.write(self._outgoing.read())
-                self._incoming.write(await reader.read(65536))
+                await self._receive(reader)
             else:
                 return
 
@@ -53,18 +56,25 @@ class LateClient:
         finally:
             writer.close()
 
+    async def _receive(self, reader: asyncio.StreamReader) -> None:
+        async with asyncio.timeout(10):
+            piece = await reader.read(65536)
+        if piece:
+            self._incoming.write(piece)
+        else:
+            self._incoming.write_eof()  # and TLS says so; more reads would return at once for ever
+
     async def _heard(self, reader: asyncio.StreamReader) -> bytes:
         said = b""
-        async with asyncio.timeout(10):
-            while True:
-                try:
-                    piece = self._tls.read(65536)
-                except ssl.SSLWantReadError:
-                    self._incoming.write(await reader.read(65536))
-                else:
-                    if not piece:  # TLS was closed
-                        return said
-                    said += piece
+        while True:
+            try:
+                piece = self._tls.read(65536)
+            except ssl.SSLWantReadError:
+                await self._receive(reader)
+            else:
+                if not piece:  # TLS was closed
+                    return said
+                said += piece
 
 
 async def test_a_late_handshake_is_served_while_the_server_writes_and_the_connection_ends(
@@ -115,6 +125,6 @@ async def test_requests_that_go_on_get_the_grace_once(server, monkeypatch) -> No
     took = loop.time() - before
     server.mutations.cut_off()
 
-    assert 1 <= took / grace_seconds < 1.9
-    with pytest.raises(aiohttp.ServerDisconnectedError):
+    with pytest.raises(aiohttp.ClientConnectionError):
         await client
+    assert 1 <= took / grace_seconds < 2  # aiohttp's own way takes two, and a little
