@@ -6,8 +6,10 @@ over and waits; a client that leaves cancels the waiting, not the write.
 """
 
 import asyncio
+import inspect
 from collections.abc import Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from apis.meta import errors
@@ -49,7 +51,7 @@ class Mutations:
         self._running += 1
         self._idle.clear()
         self._writes.add(task)
-        task.add_done_callback(self._writes.discard)
+        task.add_done_callback(partial(self._done, write, outcome))
         try:
             return await outcome
         finally:
@@ -83,9 +85,25 @@ class Mutations:
         finally:
             outcome.cancel()  # the server is being torn down: nobody waits for ever
             del outcome  # as above
-            self._running -= 1
-            if not self._running:
-                self._idle.set()
+            self._left()
+
+    def _done(
+        self,
+        write: Coroutine[Any, Any, T],
+        outcome: "asyncio.Future[T]",
+        task: "asyncio.Task[None]",
+    ) -> None:
+        self._writes.discard(task)
+        if inspect.getcoroutinestate(write) == inspect.CORO_CREATED:
+            # Cancelled before its first step: nothing of _carry_out was done.
+            write.close()
+            outcome.cancel()
+            self._left()
+
+    def _left(self) -> None:
+        self._running -= 1
+        if not self._running:
+            self._idle.set()
 
     def cut_off(self) -> None:
         """End those that are still running, once nothing more goes to etcd; none begins any more.

@@ -88,7 +88,7 @@ class Heavy:
         self.waiting_bytes += size
         try:
             await self._turns.take(begins=begins)
-            done = self._threads.submit(step)
+            done = self._submit(step, begins=begins)
             try:
                 return await asyncio.wrap_future(done)
             finally:
@@ -98,8 +98,18 @@ class Heavy:
         finally:
             self.waiting_bytes -= size
 
+    def _submit(self, step: Callable[[], T], *, begins: bool) -> "Future[T]":
+        try:
+            return self._threads.submit(step)
+        except RuntimeError:  # closed, and the client's handshake took as long as the stop
+            self._turns.give_back()
+            if begins:
+                raise errors.service_unavailable("the server is shutting down") from None
+            # What has begun may be stored already: no answer rather than one that denies it.
+            raise ConnectionError("the server is torn down") from None
+
     def close(self) -> None:
-        """What runs still ends; nothing begins any more."""
+        """What runs still ends; nothing begins any more: 503, or no answer where it has begun."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
@@ -121,20 +131,20 @@ class _Turns:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self._give_back()
+                self.give_back()
             raise
 
     def give_back_when(self, done: Future[Any], loop: asyncio.AbstractEventLoop) -> None:
         if done.done():
-            self._give_back()
+            self.give_back()
         else:
             done.add_done_callback(lambda _: self._give_back_from_thread(loop))
 
     def _give_back_from_thread(self, loop: asyncio.AbstractEventLoop) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(self._give_back)
+            loop.call_soon_threadsafe(self.give_back)
 
-    def _give_back(self) -> None:
+    def give_back(self) -> None:
         for waiting in (self._going_on, self._beginning):
             while waiting:
                 turn = waiting.popleft()

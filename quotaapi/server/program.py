@@ -28,6 +28,9 @@ def execute(serving: Coroutine[Any, Any, int], run: Run, *, log_level: str, who:
         # What the operator can mend needs no trace.
         for fault in _flat(faults):
             _log.error("cannot serve: %s", fault)
+    # The loop's handlers are gone with it; a second signal must not change how this process ends.
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signum, signal.SIG_IGN)
     return code
 
 

@@ -114,5 +114,17 @@ async def test_a_write_that_the_ended_group_cannot_carry_out_is_told_so() -> Non
     assert await mutations.wait_idle(5)
 
 
+async def test_a_write_that_is_cut_off_before_its_first_step_leaves_nobody_waiting() -> None:
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        mutations = Mutations(tasks, 1)
+        caller = asyncio.ensure_future(mutations.run(never_begun()))
+        await asyncio.sleep(0)
+        mutations.cut_off()
+        await asyncio.wait([caller])
+    assert caller.cancelled()
+    assert mutations.running == 0
+    assert await mutations.wait_idle(5)
+
+
 async def never_begun() -> None:
     raise AssertionError("this write was not to begin")

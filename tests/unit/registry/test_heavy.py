@@ -101,14 +101,28 @@ async def test_what_a_step_raises_is_raised() -> None:
     assert heavy.waiting_bytes == 0
 
 
+async def test_after_the_end_nothing_begins_and_what_has_begun_is_not_denied() -> None:
+    heavy = Heavy()
+    heavy.close()
+    for _ in range(5):  # more often than there are threads: turns are given back
+        with pytest.raises(StatusError) as refusal:
+            await heavy.begin(1, int, "1")
+        assert refusal.value.code == 503
+        with pytest.raises(ConnectionError):
+            await heavy.run(1, int, "1")
+    assert heavy.waiting_bytes == 0
+
+
 class Gate:
     """Steps that go on when they are told to, and what they were in order."""
 
     def __init__(self) -> None:
         self.order: list[str] = []
         self.opened = threading.Event()
+        self.begun = threading.Semaphore(0)
 
     def step(self, name: str) -> None:
+        self.begun.release()
         assert self.opened.wait(30)
         self.order.append(name)
 
@@ -152,7 +166,8 @@ async def test_what_was_begun_goes_before_what_is_to_begin() -> None:
 async def test_who_leaves_while_waiting_or_running_takes_no_turn_from_others() -> None:
     heavy, gate = Heavy(), Gate()
     holding = [asyncio.ensure_future(heavy.begin(1, gate.step, f"holds {n}")) for n in range(2)]
-    await turns_of_the_loop()
+    for _ in holding:
+        assert await asyncio.to_thread(gate.begun.acquire, timeout=30)
     waiting = [asyncio.ensure_future(heavy.run(1, gate.step, f"waits {n}")) for n in range(3)]
     await turns_of_the_loop()
     for task in (holding[0], waiting[0], waiting[1]):
