@@ -119,12 +119,13 @@ class Gate:
     def __init__(self) -> None:
         self.order: list[str] = []
         self.opened = threading.Event()
-        self.begun = threading.Semaphore(0)
+        self.begun, self.ended = threading.Semaphore(0), threading.Semaphore(0)
 
     def step(self, name: str) -> None:
         self.begun.release()
         assert self.opened.wait(30)
         self.order.append(name)
+        self.ended.release()
 
 
 async def turns_of_the_loop() -> None:
@@ -174,6 +175,8 @@ async def test_who_leaves_while_waiting_or_running_takes_no_turn_from_others() -
         task.cancel()
     gate.opened.set()
     await asyncio.wait((*holding, *waiting))
+    for _ in range(3):  # the thread of one that has left goes on
+        assert await asyncio.to_thread(gate.ended.acquire, timeout=30)
 
     assert sorted(gate.order) == ["holds 0", "holds 1", "waits 2"]
     assert await heavy.run(1, lambda: "free") == "free"
