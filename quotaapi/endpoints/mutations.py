@@ -94,8 +94,8 @@ class Mutations:
         task: "asyncio.Task[None]",
     ) -> None:
         self._writes.discard(task)
-        if inspect.getcoroutinestate(write) == inspect.CORO_CREATED:
-            # Cancelled before its first step: nothing of _carry_out was done.
+        if task.cancelled() and inspect.getcoroutinestate(write) == inspect.CORO_CREATED:
+            # Before its first step: nothing of _carry_out was done.
             write.close()
             outcome.cancel()
             self._left()

@@ -16,9 +16,7 @@ async def ask() -> int:
 async def test_a_question_after_the_end_is_refused_and_nobody_waits_for_its_answer() -> None:
     async with asyncio.TaskGroup() as tasks:
         questions = Questions(tasks)
-        decisions = Decisions[str, int](
-            lambda _key, _value: 10.0, size=2, monotonic=lambda: 0.0, spawn=questions.spawn
-        )
+        decisions = asked_through(questions)
         assert await decisions.get("before", ask) == 7
         questions.cancel()
         for _ in range(2):
@@ -30,10 +28,13 @@ async def test_a_question_after_the_end_is_refused_and_nobody_waits_for_its_answ
 async def test_a_question_that_the_ended_group_cannot_carry_is_refused() -> None:
     async with asyncio.TaskGroup() as tasks:
         questions = Questions(tasks)
-    decisions = Decisions[str, int](
+    await assert_refused(asked_through(questions))
+
+
+def asked_through(questions: Questions) -> Decisions[str, int]:
+    return Decisions(
         lambda _key, _value: 10.0, size=2, monotonic=lambda: 0.0, spawn=questions.spawn
     )
-    await assert_refused(decisions)
 
 
 async def assert_refused(decisions: Decisions[str, int]) -> None:
