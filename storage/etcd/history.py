@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from storage.etcd import records
 
 _BOUND = 20_000
+"""Some 450 bytes each: 9 MB in a process that has seen so many keys."""
 
 
 class Marks:

@@ -39,8 +39,8 @@ class Bounds:
     """The sizes of a scenario; each uses those that it has a use for.
 
     `rounds` of its fault, each with a `pause_seconds` of stillness, while `clients` work, for
-    `load_seconds` at least. `shoots` are those of each of `projects`. `writes` are spread over the
-    rounds and one before them, which warms up. `window`: the events that a server keeps for resuming.
+    `load_seconds` at least. `shoots` are those of each of `projects`. `writes` are spread over
+    the rounds that its scenario fixes. `window`: the events that a server keeps for resuming.
     `patrol_seconds`: between two audits of what has been written since the one before; 0: one at the end.
     """
 

@@ -29,9 +29,7 @@ FULL: Mapping[str, Bounds] = {
     "three_replicas": Bounds(clients=200, load_seconds=600, patrol_seconds=30),
     "many_come_and_go": Bounds(clients=50, projects=50, shoots=100, patrol_seconds=30),
     "informers_miss_nothing": Bounds(rounds=10, clients=50, watchers=200),
-    "nothing_grows": Bounds(
-        rounds=9, writes=1_000_000, watchers=12, window=1_000, patrol_seconds=20
-    ),
+    "nothing_grows": Bounds(writes=1_000_000, watchers=12, window=1_000, patrol_seconds=20),
     "connections_idle": Bounds(connections=10_000),
 }
 """The scenarios of populations, each at the size at which an installation must stand. The others: LONG."""

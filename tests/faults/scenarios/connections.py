@@ -37,10 +37,10 @@ async def connections_idle(bounds: Bounds) -> None:
         before = await _footprint(running)
         peaks: list[Footprint] = []
         for _ in range(2):
-            async with _idle(running.servers[0], count):
+            async with idle(running.servers[0], count):
                 await load.some_answers(200)
                 peaks.append(await _footprint(running))
-            after = await _freed(running, before)
+            after = await freed(running, before)
             each = (peaks[-1].rss_kib - before.rss_kib) / count
             bounds.say(f"{before.text()}; with {count} connections {peaks[-1].text()}")
             bounds.say(f"{each:.1f} KiB for each; after them {after.text()}")
@@ -58,7 +58,8 @@ def _file_limit() -> int:
 
 
 @asynccontextmanager
-async def _idle(server: ServerProcess, count: int) -> AsyncIterator[None]:
+async def idle(server: ServerProcess, count: int) -> AsyncIterator[None]:
+    """So many connections, each of which has asked once; at the end all are cut."""
     context = server.ssl_context(admin=False)
     writers: list[asyncio.StreamWriter] = []
     try:
@@ -83,7 +84,7 @@ async def _footprint(running: Rig) -> Footprint:
     return await footprint(running.sessions[0], running.servers[0].pid)
 
 
-async def _freed(running: Rig, before: Footprint) -> Footprint:
+async def freed(running: Rig, before: Footprint) -> Footprint:
     """When the connections' files are closed, the tasks that served them have ended, and memory has
     been given back. Some stays with the process: objects of others lie in between."""
     spare = SPARE_DESCRIPTORS + 2 * running.bounds.clients  # requests that are being served
