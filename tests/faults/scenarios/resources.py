@@ -15,13 +15,14 @@ from tests.faults.scenarios.connections import freed, idle
 from tests.faults.watching import Informer, pass_by
 from tests.harness.api import Api
 
-PARTS = 3
-"""Of the load. The first fills what is bounded: windows, caches, free places in the heap. The last must
-leave what the second left."""
 ROUNDS = 5
-"""Of each part."""
+"""Of each part of the load."""
+PARTS = 4
+"""So many at most until one leaves what the one before it left. The first fills what is bounded: windows,
+caches, free places in the heap; a short one does not quite."""
 GROWTH = 1.10
-"""A short run measures 0.4 to 3 % where nothing leaks: what is bounded is not yet quite full."""
+"""Short parts measure 0.4 to 8 % from the second on where nothing leaks, and 27 to 42 % where the
+record of every write is kept."""
 SPARE_DESCRIPTORS = 8
 """Kept connections of the test's own clients and to etcd come and go."""
 HOSES = 24
@@ -48,17 +49,34 @@ async def nothing_grows(bounds: Bounds) -> None:
             *(a_binding(namespace=hose.namespace, quotas=["hoses"]) for hose in hoses),
         )
         serial = itertools.count()
-        found: list[Footprint] = []
-        for _ in range(PARTS):
-            for _ in range(ROUNDS):
-                await _round(running, hoses, serial, bounds.writes // (PARTS * ROUNDS))
-            found.append(await _given_back(running))
-            bounds.say(f"given back: {found[-1].text()}")
-        *_, before, after = found
-        assert after.rss_kib < before.rss_kib * GROWTH, found
-        assert after.descriptors <= before.descriptors + SPARE_DESCRIPTORS, found
-        assert after.tasks <= before.tasks + SPARE_DESCRIPTORS, found
-        assert after.watches == 0, found
+        each = bounds.writes // (2 * ROUNDS)
+        found = [await _part(running, hoses, serial, each) for _ in range(2)]
+        while not _is_level(*found[-2:]):
+            assert len(found) < PARTS, found
+            found.append(await _part(running, hoses, serial, each))
+
+
+def _is_level(before: Footprint, after: Footprint) -> bool:
+    return (
+        after.rss_kib < before.rss_kib * GROWTH
+        and after.descriptors <= before.descriptors + SPARE_DESCRIPTORS
+        and after.tasks <= before.tasks + SPARE_DESCRIPTORS
+    )
+
+
+async def _part(running: Rig, hoses: list[Hose], serial: Iterator[int], each: int) -> Footprint:
+    """What the server has left when all objects are deleted, all clients are gone, and it has trimmed
+    its heap, which it does when so many connections have ended: between two trims RSS goes up and
+    down by 15 MiB."""
+    for _ in range(ROUNDS):
+        await _round(running, hoses, serial, each)
+    before = await _settled(running)
+    async with idle(running.servers[0], WORTH):
+        pass
+    await freed(running, before)
+    found = await _settled(running)
+    running.bounds.say(f"given back: {found.text()}")
+    return found
 
 
 async def _round(running: Rig, hoses: list[Hose], serial: Iterator[int], writes: int) -> None:
@@ -88,20 +106,10 @@ async def _round(running: Rig, hoses: list[Hose], serial: Iterator[int], writes:
 
 
 async def _settled(running: Rig) -> Footprint:
-    """When the clients' connections have ended."""
+    """When the clients' watches have ended."""
     session = running.sessions[0]
     async with asyncio.timeout(20):
         while (await metrics(session))["quotaapi_watches_open"]:
             await asyncio.sleep(0.1)  # another process: there is nothing to wait on
     assert await running.apis[0].used("garden-trial", TOTAL) == {"shoots": "0", "cpu": "0"}
     return await footprint(session, running.servers[0].pid)
-
-
-async def _given_back(running: Rig) -> Footprint:
-    """Once the server has trimmed its heap, which it does when so many connections have ended: between
-    two trims RSS goes up and down by 15 MiB."""
-    before = await _settled(running)
-    async with idle(running.servers[0], WORTH):
-        pass
-    await freed(running, before)
-    return await _settled(running)
