@@ -14,7 +14,7 @@ import pytest
 
 from apis.meta import codec
 from tests.builders import a_binding, a_profile, a_quota, a_shoot
-from tests.faults.looptime import loop_seconds
+from tests.faults.looptime import loop_seconds, process_seconds
 from tests.faults.scenarios.storage import call
 from tests.harness.api import Api
 from tests.harness.etcd import running_etcd
@@ -24,9 +24,10 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(480
 
 OBJECTS = 10_000
 WAIT_SECONDS = 0.05
+"""Of the server's own processor time, as far as the clock had it: what a busy machine does to others
+meanwhile is not the server's doing."""
 ATTEMPTS = 15
-"""The machine may be busy with others for longer than that; the server never is, so that one attempt
-in which nobody waited is proof."""
+"""One in which nobody waited is proof: what a server does to those who wait, it does each time."""
 
 ACCEPT = {
     "objects": "application/json",
@@ -82,8 +83,8 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
 
 
 @pytest.fixture
-async def session(tmp_path: Path) -> AsyncIterator[aiohttp.ClientSession]:
-    """To a server with OBJECTS quotas."""
+async def full(tmp_path: Path) -> AsyncIterator[Served]:
+    """A server with OBJECTS quotas."""
     with (
         running_etcd(tmp_path / "etcd") as etcd,
         ServerProcess(tmp_path / "server", etcd_servers=etcd.endpoint) as server,
@@ -91,7 +92,7 @@ async def session(tmp_path: Path) -> AsyncIterator[aiohttp.ClientSession]:
         async with server.client() as session:
             await Api(session).have(a_quota())
             await fill(etcd.endpoint)
-            yield session
+            yield server, session
 
 
 async def read(session: aiohttp.ClientSession, query: str, accept: str) -> int:
@@ -113,49 +114,50 @@ async def delete_many(session: aiohttp.ClientSession) -> int:
         return len((await answer.json())["items"])
 
 
-async def longest_wait(
-    session: aiohttp.ClientSession, long_request: Callable[[], Coroutine[Any, Any, int]]
-) -> float:
-    """How long the slowest of many small requests took beside the long one."""
+LongRequest = Callable[[aiohttp.ClientSession], Coroutine[Any, Any, int]]
+
+
+async def longest_wait(served: Served, long_request: LongRequest) -> float:
+    """How long the slowest of many small requests took beside the long one; see WAIT_SECONDS."""
+    server, session = served
     loop = asyncio.get_running_loop()
     worst = 0.0
     async with asyncio.TaskGroup() as group:
-        running = group.create_task(long_request())
+        running = group.create_task(long_request(session))
         while not running.done():
-            began = loop.time()
+            began, worked = loop.time(), process_seconds(server.pid)
             async with session.get("/livez") as answer:
                 await answer.read()
-            worst = max(worst, loop.time() - began)
+            worked = process_seconds(server.pid) - worked
+            worst = max(worst, min(worked, loop.time() - began))
     return worst
 
 
-async def shortest_wait(
-    session: aiohttp.ClientSession, long_request: Callable[[], Coroutine[Any, Any, int]]
-) -> float:
+async def shortest_wait(served: Served, long_request: LongRequest) -> float:
     best = 9.0
     for _ in range(ATTEMPTS):
-        best = min(best, await longest_wait(session, long_request))
+        best = min(best, await longest_wait(served, long_request))
         if best < WAIT_SECONDS:
             break
     return best
 
 
-async def test_nobody_waits_for_a_list_of_ten_thousand(session: aiohttp.ClientSession) -> None:
+async def test_nobody_waits_for_a_list_of_ten_thousand(full: Served) -> None:
     waits: dict[str, float] = {}
     for how, query in QUERIES.items():
         for what, accept in ACCEPT.items():
-            reading = partial(read, session, query, accept)
-            waits[f"{what}, {how}"] = await shortest_wait(session, reading)
+            reading = partial(read, query=query, accept=accept)
+            waits[f"{what}, {how}"] = await shortest_wait(full, reading)
     # Seconds of work: once is enough.
-    reading = partial(read, session, "resourceVersion=0", "application/yaml")
-    waits["YAML"] = await shortest_wait(session, reading)
+    reading = partial(read, query="resourceVersion=0", accept="application/yaml")
+    waits["YAML"] = await shortest_wait(full, reading)
     slow = {what: f"{seconds * 1000:.0f} ms" for what, seconds in waits.items()}
 
     assert max(waits.values()) < WAIT_SECONDS, slow
 
 
-async def test_nobody_waits_for_a_deletion_of_thousands(session: aiohttp.ClientSession) -> None:
-    assert await shortest_wait(session, partial(delete_many, session)) < WAIT_SECONDS
+async def test_nobody_waits_for_a_deletion_of_thousands(full: Served) -> None:
+    assert await shortest_wait(full, delete_many) < WAIT_SECONDS
 
 
 async def loop_time_of_writes(
