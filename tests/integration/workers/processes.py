@@ -24,7 +24,11 @@ def workers(server: ServerProcess) -> list[int]:
 
 
 def is_worker(pid: int) -> bool:
-    return b"QUOTAAPI_WORKER=" in Path(f"/proc/{pid}/environ").read_bytes()
+    """One that has ended is none."""
+    try:
+        return b"QUOTAAPI_WORKER=" in Path(f"/proc/{pid}/environ").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 class Ends:

@@ -268,10 +268,10 @@ def test_a_worker_that_hangs_before_its_first_report_is_started_again(tmp_path: 
         os.kill(workers(server)[0], signal.SIGKILL)
         deadline = time.monotonic() + 10
         # Only once it is a program of its own: until then its parent stands still with it (vfork).
-        while not (begun := [pid for pid in workers(server) if pid not in family]):
+        while not (begun := set(workers(server)) - set(family)):
             assert time.monotonic() < deadline
             time.sleep(0.01)  # another process: there is nothing to wait on
-        os.kill(begun[0], signal.SIGSTOP)
+        os.kill(begun.pop(), signal.SIGSTOP)
 
         def restarts(found: Numbers) -> float:
             return sum(found[f'quotaapi_worker_restarts_total{{worker="{n}"}}'] for n in (0, 1))
