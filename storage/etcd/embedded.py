@@ -128,7 +128,7 @@ class EmbeddedEtcd:
             await self._wait_until_healthy()
             if weakness := await weakness_of(binary):
                 _log.warning("%s", weakness)
-        except BaseException:
+        except BaseException:  # a cancellation, too: no process is left behind
             await self.stop()
             raise
 
