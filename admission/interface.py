@@ -14,7 +14,7 @@ class MutatingPlugin(Protocol):
         """May change `attributes.obj` in place. Raises StatusError to refuse.
 
         May run several times for one request (a conflict runs everything again on the fresh
-        object), so it keeps no state between calls.
+        object), so it keeps no state between calls. May add to `attributes.warnings`.
         """
         ...
 
@@ -23,7 +23,10 @@ class ValidatingPlugin(Protocol):
     """Judges the object as it would be stored. Runs after schema validation."""
 
     async def validate(self, attributes: Attributes) -> None:
-        """Changes nothing. Raises StatusError to refuse. May run several times for one request."""
+        """Changes nothing, but may add to `attributes.warnings`. Raises StatusError to refuse.
+
+        May run several times for one request.
+        """
         ...
 
 

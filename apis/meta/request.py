@@ -35,6 +35,8 @@ class Attributes:
     `obj` is the object as it would be stored (None on delete) and `old` the stored one (None on
     create). Mutating plugins may change `obj` in place; nobody changes `old`.
     `subresource` is "" or "status". `options`: `dry_run` judges without storing.
+    `warnings`: what the client is to be told should the write go through, a sentence each. Whoever
+    looks at the operation may add to it; said twice counts once, since plugins may run again.
     """
 
     operation: Operation
@@ -46,3 +48,4 @@ class Attributes:
     old: Object | None
     subresource: str = ""
     dry_run: bool = False
+    warnings: list[str] = field(default_factory=list, compare=False)

@@ -28,6 +28,10 @@ def _no_rules(_new: Object, _old: Object | None) -> list[FieldError]:
     return []
 
 
+def _no_warnings(_new: Object, _old: Object | None) -> list[str]:
+    return []
+
+
 def _no_defaults(_obj: Object) -> None:
     return None
 
@@ -38,6 +42,8 @@ class Resource:
 
     `defaults` and `rules` are what a schema cannot say: defaults that depend on other fields,
     and semantic validation of a new object (`old` is None) or of an update.
+    `warnings`: what deserves a word in an object that is valid, or in an update (a strategy's
+    WarningsOnCreate and WarningsOnUpdate). Pure; the order is that of the answer.
     `read_only`: users may get, list and watch it, and nobody but the server writes it.
     `server_status`: top-level keys of `status` that only the server writes.
     `selectable_fields`: field selector -> reader, besides metadata.name and metadata.namespace.
@@ -57,6 +63,7 @@ class Resource:
     server_status: frozenset[str] = frozenset()
     defaults: Callable[[Object], None] = _no_defaults
     rules: Callable[[Object, Object | None], list[FieldError]] = _no_rules
+    warnings: Callable[[Object, Object | None], list[str]] = _no_warnings
     selectable_fields: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)
     indexes: Mapping[str, Callable[[Object], tuple[str, ...]]] = field(default_factory=dict)
     group: str = "garden.sapcloud.io"

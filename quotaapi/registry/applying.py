@@ -3,15 +3,13 @@
 Which of the two it is may change while it is evaluated; then it is evaluated again as the other.
 """
 
-from dataclasses import replace
-
 from apis.meta import codec, errors
 from apis.meta.apply import Applied, Apply
 from apis.meta.codec import Decoded
 from apis.meta.managers import Entries
 from apis.meta.resource import Resource
 from apis.meta.transaction import Object, Record
-from quotaapi.registry import create, decoding, metadata, update
+from quotaapi.registry import create, decoding, update
 from quotaapi.registry.options import Written
 from quotaapi.registry.update import Target, Wanted
 from quotaapi.registry.wiring import ATTEMPTS, Machinery
@@ -43,13 +41,13 @@ async def _create(machinery: Machinery, target: Target, config: Decoded) -> Writ
     """None where the object has come into being meanwhile."""
     size = config.size
     obj, entries, warnings = await machinery.heavy.step(size, _new, machinery, target, config)
-    attributes = create.prepared(machinery, target.user, target.namespace, obj, target.options)
+    attributes = create.prepared(
+        machinery, target.user, target.namespace, obj, target.options, warnings
+    )
     try:
-        written = await create.create_one(machinery, attributes, obj, lambda _: entries, size=size)
+        return await create.create_one(machinery, attributes, obj, lambda _: entries, size=size)
     except create.NameTakenError:
         return None
-    warnings += metadata.finalizer_warnings(obj["metadata"])
-    return replace(written, warnings=tuple(warnings)) if warnings else written
 
 
 def _new(

@@ -1,7 +1,6 @@
 """The way of a create, down to the gate."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from apis.meta import codec, errors
 from apis.meta.codec import Decoded
@@ -46,9 +45,9 @@ async def create(
         candidate = codec.copy(obj) if base else obj
         if base:
             candidate["metadata"]["name"] = generated_name(base, machinery.random_suffix())
-        attributes = prepared(machinery, user, namespace, candidate, options)
+        attributes = prepared(machinery, user, namespace, candidate, options, warnings)
         try:
-            written = await create_one(machinery, attributes, candidate, owned, size=size)
+            return await create_one(machinery, attributes, candidate, owned, size=size)
         except NameTakenError as taken:
             name = candidate["metadata"]["name"]
             refusal = errors.already_exists(resource, name, terminating=taken.terminating)
@@ -56,16 +55,21 @@ async def create(
                 raise refusal from None
             if attempt == NAME_ATTEMPTS - 1:
                 raise _no_unique_name(refusal) from None
-            continue
-        warnings += metadata.finalizer_warnings(obj["metadata"])
-        return replace(written, warnings=tuple(warnings)) if warnings else written
     raise AssertionError("the last attempt returns or raises")
 
 
 def prepared(
-    machinery: Machinery, user: UserInfo, namespace: str, obj: Object, options: WriteOptions
+    machinery: Machinery,
+    user: UserInfo,
+    namespace: str,
+    obj: Object,
+    options: WriteOptions,
+    warnings: list[str],
 ) -> Attributes:
-    """The object with what the server sets, as mutating admission is to see it."""
+    """The object with what the server sets, as mutating admission is to see it.
+
+    `warnings`: what decoding found.
+    """
     resource = machinery.resource
     if resource.has_status:
         obj.pop("status", None)
@@ -81,6 +85,7 @@ def prepared(
         obj,
         None,
         dry_run=options.dry_run,
+        warnings=list(warnings),
     )
 
 
@@ -114,7 +119,7 @@ async def create_one(
                 committed = await machinery.admit(attributes, key, None, obj)
             except Conflict:
                 continue
-            return _created(key, obj, committed)
+            return _created(key, obj, committed).warned(attributes.warnings)
     raise errors.server_timeout(resource, "create", 1)
 
 

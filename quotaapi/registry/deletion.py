@@ -62,7 +62,7 @@ async def delete(
             except Conflict:
                 continue
             if written is not None:
-                return written
+                return written.warned(attributes.warnings)
     raise errors.conflict(resource, name)
 
 

@@ -1,6 +1,7 @@
 """What a request asks of the registry besides its object: decoded query parameters and bodies."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from apis.meta.transaction import Header, Object, Record, splice_version
 from apis.meta.values import valueclass
@@ -50,6 +51,10 @@ class Written:
         if not self.resource_version:
             return self.body
         return splice_version(self.body, self.resource_version)
+
+    def warned(self, warnings: Sequence[str]) -> "Written":
+        """The same with these warnings, each of them once."""
+        return replace(self, warnings=tuple(dict.fromkeys(warnings))) if warnings else self
 
     @classmethod
     def of(cls, record: Record, **more: object) -> "Written":

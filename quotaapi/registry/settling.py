@@ -28,14 +28,15 @@ async def settle(
     *,
     size: int = 0,
 ) -> None:
-    """Make of `attributes`' objects what is to be stored, in place. Raises StatusError.
+    """Make of `attributes`' objects what is to be stored, in place; warnings go to `attributes`.
+    Raises StatusError.
 
     `size`: bytes of the objects, where they may be many.
     """
     resource, heavy = machinery.resource, machinery.heavy
     found, before = await heavy.step(size, _typed, resource, new, old)
     await machinery.mutate(attributes)
-    await heavy.step(size, _judge, resource, new, old, found, before)
+    attributes.warnings.extend(await heavy.step(size, _judge, resource, new, old, found, before))
 
 
 def _typed(resource: Resource, new: Object, old: Object | None) -> tuple[list[FieldError], bytes]:
@@ -45,8 +46,8 @@ def _typed(resource: Resource, new: Object, old: Object | None) -> tuple[list[Fi
 
 def _judge(
     resource: Resource, new: Object, old: Object | None, found: list[FieldError], before: bytes
-) -> None:
-    """`found` and `before` are what `_typed` answered."""
+) -> list[str]:
+    """The warnings. `found` and `before` are what `_typed` answered."""
     resource.defaults(new)
     if _content(new) != before:
         resource.schema.default(new)
@@ -54,6 +55,8 @@ def _judge(
     if old is not None:
         metadata.advance_generation(new, old)
     validation.check(resource, new, old, schema_errors=found)
+    known = None if old is None else old["metadata"]
+    return resource.warnings(new, old) + metadata.finalizer_warnings(new["metadata"], known)
 
 
 def _content(obj: Object) -> bytes:

@@ -121,7 +121,7 @@ async def revise(machinery: Machinery, target: Target, build: Build) -> Written 
             size = target.size + len(record.body)
             try:
                 wanted = await heavy.step(size, build, record)
-                attributes, warnings = await _evaluate(machinery, target, record, wanted, size)
+                attributes = await _evaluate(machinery, target, record, wanted, size)
             except _OutdatedError:
                 raise errors.conflict(resource, target.name) from None
             except StatusError:
@@ -133,7 +133,7 @@ async def revise(machinery: Machinery, target: Target, build: Build) -> Written 
             except Conflict:
                 continue
             if written is not None:
-                return replace(written, warnings=tuple(warnings)) if warnings else written
+                return written.warned(attributes.warnings)
     raise errors.conflict(resource, target.name)
 
 
@@ -143,15 +143,13 @@ class _OutdatedError(Exception):
 
 async def _evaluate(
     machinery: Machinery, target: Target, record: Record, wanted: Wanted, size: int
-) -> tuple[Attributes, list[str]]:
+) -> Attributes:
     """The object as it is to be stored, judged by everything but the accounts."""
     attributes, new, old = _attributes(machinery.resource, target, record, wanted)
     await settling.settle(machinery, attributes, new, old, size=size)
     await machinery.heavy.step(size, _own, machinery, target, new, old, wanted)
     await machinery.validate(attributes)
-    return attributes, wanted.warnings + metadata.finalizer_warnings(
-        new["metadata"], old["metadata"]
-    )
+    return attributes
 
 
 def _attributes(
@@ -177,6 +175,7 @@ def _attributes(
         old,
         subresource=target.subresource,
         dry_run=target.options.dry_run,
+        warnings=list(wanted.warnings),
     )
     return attributes, new, old
 
