@@ -195,6 +195,7 @@ class World:
         self.ranges: list[Object] = []
         self.quotas: list[Object] = []
         self.prices: Mapping[str, Any] | None = None
+        self.sponsors: set[tuple[str, str]] = set()
         self.unreadable: set[tuple[str, str, str]] = set()
         self.missing_secrets: set[tuple[str, str]] = set()
         self.asked: list[str] = []
@@ -212,10 +213,12 @@ class World:
     async def quotas_of(self, namespace: str, kind: str, name: str) -> Sequence[Record]:
         return [record_of(quota) for quota in self.quotas]
 
-    async def may_get(
-        self, user: UserInfo, group: str, resource: str, namespace: str, name: str
+    async def may(
+        self, user: UserInfo, verb: str, group: str, resource: str, namespace: str, name: str
     ) -> bool:
-        self.asked.append(f"get {resource} {namespace}/{name}")
+        self.asked.append(f"{verb} {resource} {namespace}/{name}")
+        if verb == "update":
+            return (user.name, f"{namespace}/{name}") in self.sponsors
         return (resource, namespace, name) not in self.unreadable
 
     async def secret_exists(self, namespace: str, name: str) -> bool | None:

@@ -1,115 +1,158 @@
 """When a shoot expires: quotas lend clusters for a number of days."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 
-from apis.garden.v1beta1.shoot import EXPIRATION
+from apis.garden.v1beta1.shoot import CREATION_TIME, EXPIRATION
 from apis.meta.fields import FieldError, invalid
 from apis.meta.times import format_rfc3339, parse_rfc3339
 from apis.meta.transaction import Object
 from apis.meta.values import valueclass
 
-CREATION_TIME = "quota.garden.sapcloud.io/creationTime"
 _LATEST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 """The last second that RFC 3339 can write."""
 
 
 @valueclass
+class Life:
+    """What one quota, (namespace, name), lends."""
+
+    quota: tuple[str, str]
+    days: int
+
+
+@valueclass
+class Beyond:
+    """An expiration passes what `quota` allows: refused, unless its author may update the quota."""
+
+    quota: tuple[str, str]
+    refusal: FieldError
+
+
+@valueclass
 class Verdict:
-    """`value`: what the expiration annotation has to be, None for none at all."""
+    """`annotations`: what has to be set beside what was given. `beyond`: the shortest life first."""
 
-    value: str | None
+    annotations: Mapping[str, str] = field(default_factory=dict)
     errors: tuple[FieldError, ...] = ()
+    beyond: tuple[Beyond, ...] = ()
 
 
-def lifetime_days(quotas: Iterable[Object]) -> int | None:
-    """The shortest of the quotas' lifetimes, None where none of them limits it."""
-    days = [(quota.get("spec") or {}).get("clusterLifetimeDays") for quota in quotas]
-    return min((n for n in days if n is not None), default=None)
+def life_of(quota: Object) -> Life | None:
+    """None where the quota sets no lifetime."""
+    days = (quota.get("spec") or {}).get("clusterLifetimeDays")
+    metadata = quota["metadata"]
+    return None if days is None else Life((metadata["namespace"], metadata["name"]), days)
 
 
-def on_create(annotations: Mapping[str, str], *, created: datetime, days: int | None) -> Verdict:
-    """A value that is given may shorten the life that the quotas allow, and must be readable.
+def end_of_life(began: datetime, days: int) -> datetime:
+    """The latest expiration that a lifetime allows: the one place where it is computed.
 
-    `quota.garden.sapcloud.io/creationTime` moves the beginning of that life, back only: a cluster
-    that is created again keeps its age.
+    Whole seconds; a lifetime beyond the calendar ends with it.
+    """
+    try:
+        return began.replace(microsecond=0) + timedelta(days=days)
+    except OverflowError:
+        return _LATEST
+
+
+def on_create(
+    annotations: Mapping[str, str], *, created: datetime, lives: Sequence[Life]
+) -> Verdict:
+    """Without an expiration the shoot gets the latest that all of its quotas allow.
+
+    A creation time that is given moves the beginning of its life, back only: a cluster that is
+    created again keeps its age.
     """
     errors: list[FieldError] = []
-    given = annotations.get(EXPIRATION)
-    expires = None if given is None else _parse(EXPIRATION, given, errors)
-    began = created
-    if days is not None and CREATION_TIME in annotations:
-        began = min(created, _parse(CREATION_TIME, annotations[CREATION_TIME], errors) or created)
+    expires = _parsed(EXPIRATION, annotations, errors)
+    if not lives:
+        return Verdict(errors=tuple(errors))
+    began = _began(created, _parsed(CREATION_TIME, annotations, errors))
     if errors:
-        return Verdict(given, tuple(errors))
-    if days is None:
-        return Verdict(given)
-    latest = _plus_days(began, days)
-    if given is None or expires is None:
-        return Verdict(format_rfc3339(latest))
-    if expires > latest:
-        return Verdict(given, (_too_late(given, f"creation plus {_days(days)}", latest),))
-    return Verdict(given)
+        return Verdict(errors=tuple(errors))
+    if expires is None:
+        latest = min(end_of_life(began, life.days) for life in lives)
+        return Verdict({EXPIRATION: format_rfc3339(latest)})
+    return Verdict(beyond=_beyond(annotations[EXPIRATION], expires, began, lives))
 
 
 def on_update(
     annotations: Mapping[str, str],
     old_annotations: Mapping[str, str],
     *,
-    now: datetime,
-    days: int | None,
+    created: datetime,
+    lives: Sequence[Life],
 ) -> Verdict:
-    """Earlier is always allowed, later up to a whole life from now; what is left out is kept.
+    """The end of life is counted from the creation, whenever it is asked for.
 
-    A value that is not touched is never judged, so an unreadable one blocks nothing. A shoot
-    whose quotas set no lifetime may lose its expiration.
+    Earlier than stored is always allowed. What is left out is kept, and a creation time never moves
+    forward: either would lengthen the life. A value that is not touched is never judged, so an
+    unreadable or too late one blocks nothing. Without a lifetime both are free.
     """
-    given, old = annotations.get(EXPIRATION), old_annotations.get(EXPIRATION)
-    if given == old:
-        return Verdict(given)
-    if given is None:
-        return Verdict(None if days is None else old)
     errors: list[FieldError] = []
-    expires = _parse(EXPIRATION, given, errors)
-    if expires is None:
-        return Verdict(given, tuple(errors))
-    if days is None:
-        return Verdict(given)
-    latest = _plus_days(now, days)
-    before = None if old is None else _parse(EXPIRATION, old, [])
-    if expires > latest and (before is None or expires > before):
-        return Verdict(given, (_too_late(given, f"{_days(days)} from now", latest),))
-    return Verdict(given)
+    given, old = annotations.get(EXPIRATION), old_annotations.get(EXPIRATION)
+    expires = None if given in (None, old) else _parsed(EXPIRATION, annotations, errors)
+    if not lives:
+        return Verdict(errors=tuple(errors))
+    before = _parsed(EXPIRATION, old_annotations, [])
+    since = _parsed(CREATION_TIME, old_annotations, [])
+    moved = None
+    if annotations.get(CREATION_TIME) != old_annotations.get(CREATION_TIME):
+        moved = _parsed(CREATION_TIME, annotations, errors)
+        if moved is not None and since is not None and moved > since:
+            detail = f"must not be later than {format_rfc3339(since)}, which is stored"
+            errors.append(invalid(path_of(CREATION_TIME), annotations[CREATION_TIME], detail))
+    kept = {
+        name: old_annotations[name]
+        for name in (EXPIRATION, CREATION_TIME)
+        if name in old_annotations and name not in annotations
+    }
+    if errors or expires is None or (before is not None and expires <= before):
+        return Verdict(kept, tuple(errors))
+    began = _began(created, since, moved)
+    return Verdict(kept, beyond=_beyond(annotations[EXPIRATION], expires, began, lives))
 
 
 def path_of(annotation: str) -> str:
     return f"metadata.annotations[{annotation}]"
 
 
-def _parse(annotation: str, value: str, errors: list[FieldError]) -> datetime | None:
+def _began(*moments: datetime | None) -> datetime:
+    return min(moment for moment in moments if moment is not None)
+
+
+def _beyond(
+    value: str, expires: datetime, began: datetime, lives: Sequence[Life]
+) -> tuple[Beyond, ...]:
+    ends = sorted((end_of_life(began, life.days), life.quota, life.days) for life in lives)
+    return tuple(
+        Beyond(quota, _too_late(value, end, quota, days))
+        for end, quota, days in ends
+        if expires > end
+    )
+
+
+def _too_late(value: str, end: datetime, quota: tuple[str, str], days: int) -> FieldError:
+    lifetime = "1 day" if days == 1 else f"{days} days"
+    detail = (
+        f"must not be later than {format_rfc3339(end)}, the creation plus {lifetime} "
+        f"(clusterLifetimeDays of quota {'/'.join(quota)}), unless set by who may update this quota"
+    )
+    return invalid(path_of(EXPIRATION), value, detail)
+
+
+def _parsed(
+    annotation: str, annotations: Mapping[str, str], errors: list[FieldError]
+) -> datetime | None:
+    """None where it is absent or, with an error, unreadable."""
+    value = annotations.get(annotation)
+    if value is None:
+        return None
     try:
         return parse_rfc3339(value)
     except ValueError:
         detail = "must be a time in RFC 3339, such as 2006-01-02T15:04:05Z"
         errors.append(invalid(path_of(annotation), value, detail))
         return None
-
-
-def _plus_days(moment: datetime, days: int) -> datetime:
-    """Whole seconds; a lifetime beyond the calendar ends with it."""
-    try:
-        return moment.replace(microsecond=0) + timedelta(days=days)
-    except OverflowError:
-        return _LATEST
-
-
-def _days(days: int) -> str:
-    return f"{days} day" if days == 1 else f"{days} days"
-
-
-def _too_late(value: str, bound: str, latest: datetime) -> FieldError:
-    detail = (
-        f"must not be later than {format_rfc3339(latest)} ({bound}, the shortest "
-        "clusterLifetimeDays of the quotas)"
-    )
-    return invalid(path_of(EXPIRATION), value, detail)

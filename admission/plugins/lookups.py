@@ -42,13 +42,15 @@ class BindingQuotas(Protocol):
         ...
 
 
-class ReferenceChecker(Protocol):
-    async def may_get(
-        self, user: UserInfo, group: str, resource: str, namespace: str, name: str
+class Rights(Protocol):
+    async def may(
+        self, user: UserInfo, verb: str, group: str, resource: str, namespace: str, name: str
     ) -> bool:
-        """Whether the user is allowed to `get` that object, whether or not it exists."""
+        """Whether the user is allowed `verb` on that object, whether or not it exists."""
         ...
 
+
+class ReferenceChecker(Rights, Protocol):
     async def secret_exists(self, namespace: str, name: str) -> bool | None:
         """None where secrets are unknown: stand-alone."""
         ...

@@ -51,7 +51,7 @@ class ReferenceManager:
     async def _may_get(
         self, attributes: Attributes, group: str, resource: str, target: tuple[str, str]
     ) -> bool:
-        return await self._checker.may_get(attributes.user, group, resource, *target)
+        return await self._checker.may(attributes.user, "get", group, resource, *target)
 
     async def _shoot(self, attributes: Attributes, shoot: Object) -> None:
         """Profile and provider; a stored shoot outlives its profile, for it keeps its prices."""

@@ -64,15 +64,15 @@ class AccessReviewAuthorizer:
             target, path = _target(attributes), ""
         return await self._decide(user, attributes.verb, path, target)
 
-    async def may_get(
-        self, user: UserInfo, group: str, resource: str, namespace: str, name: str
+    async def may(
+        self, user: UserInfo, verb: str, group: str, resource: str, namespace: str, name: str
     ) -> bool:
-        """`admission.plugins.lookups.ReferenceChecker`'s question."""
+        """`admission.plugins.lookups.Rights`."""
         if MASTERS in user.groups:
             return True
         version = "v1" if not group else "v1beta1"
         decision = await self._decide(
-            user, "get", "", (group, version, resource, "", namespace, name)
+            user, verb, "", (group, version, resource, "", namespace, name)
         )
         return decision.allowed
 
@@ -100,10 +100,10 @@ class ClusterReferences:
         self._authorizer = authorizer
         self._asker = asker
 
-    async def may_get(
-        self, user: UserInfo, group: str, resource: str, namespace: str, name: str
+    async def may(
+        self, user: UserInfo, verb: str, group: str, resource: str, namespace: str, name: str
     ) -> bool:
-        return await self._authorizer.may_get(user, group, resource, namespace, name)
+        return await self._authorizer.may(user, verb, group, resource, namespace, name)
 
     async def secret_exists(self, namespace: str, name: str) -> bool | None:
         if dns1123_label(namespace) or dns1123_subdomain(name):

@@ -15,12 +15,12 @@ class AllowAuthenticated:
 
 
 class UncheckedReferences:
-    """No cluster knows of secrets, and everybody who is somebody may read everything."""
+    """No cluster knows of secrets, and everybody who is somebody may do everything."""
 
-    async def may_get(
-        self, user: UserInfo, group: str, resource: str, namespace: str, name: str
+    async def may(
+        self, user: UserInfo, verb: str, group: str, resource: str, namespace: str, name: str
     ) -> bool:
-        del group, resource, namespace, name
+        del verb, group, resource, namespace, name
         return AUTHENTICATED in user.groups
 
     async def secret_exists(self, namespace: str, name: str) -> bool | None:

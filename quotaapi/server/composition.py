@@ -218,7 +218,7 @@ def _chain(newest: NewestRecords, access: Access) -> Chain:
     """The plugins in their order; accounts, which come last, are the gate's."""
     ranges = ShootLimitRange(newest, newest, newest)
     return Chain(
-        mutating=(CreatedBy(), ranges, LifetimeAnnotation(newest, utc_now)),
+        mutating=(CreatedBy(), ranges, LifetimeAnnotation(newest, access.references, utc_now)),
         validating=(
             NamespaceLifecycle(access.namespaces),
             ReferenceManager(access.references, newest),

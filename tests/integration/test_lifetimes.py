@@ -7,7 +7,7 @@ from pathlib import Path
 
 import aiohttp
 
-from admission.metering.lifetimes import CREATION_TIME
+from apis.garden.v1beta1.shoot import CREATION_TIME
 from apis.meta.codec import decode_json
 from apis.meta.times import format_rfc3339
 from tests.builders import a_binding, a_profile, a_quota, a_shoot

@@ -39,7 +39,10 @@ _SPEC = Struct(
             "or null allows none."
         ),
         "clusterLifetimeDays": Integer(
-            doc="Days after which a cluster is deleted. Absent: clusters live until deleted.",
+            doc="Days from its creation after which a cluster is deleted: at creation this becomes "
+            "its annotation shoot.garden.sapcloud.io/expirationTimestamp, which its members may "
+            "set earlier, and who may update this quota to any time. Absent: clusters live until "
+            "deleted.",
             minimum=1,
             maximum=MAX_LIFETIME_DAYS,
         ),

@@ -34,6 +34,9 @@ from apis.meta.transaction import Header, Object
 EXPIRATION = "shoot.garden.sapcloud.io/expirationTimestamp"
 """The annotation that says when a shoot is deleted."""
 
+CREATION_TIME = "quota.garden.sapcloud.io/creationTime"
+"""The annotation that says since when a cluster that is created again has lived."""
+
 MAX_MACHINES = 2**31 - 1
 
 MAX_WORKERS = 1_000
@@ -229,7 +232,9 @@ SHOOT = Resource(
     singular="shoot",
     schema=Schema(
         Struct(
-            doc="A Kubernetes cluster.",
+            doc="A Kubernetes cluster. It is deleted at the time in its annotation "
+            "shoot.garden.sapcloud.io/expirationTimestamp (RFC 3339), which is at most its creation "
+            "plus the shortest clusterLifetimeDays of its quotas unless a sponsor sets it later.",
             fields={
                 "spec": _SPEC,
                 "status": Struct(doc="The cluster that is there.", preserve_unknown=True),

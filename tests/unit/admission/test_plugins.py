@@ -119,10 +119,14 @@ async def test_only_shoots_name_an_author() -> None:
 # Lifetime
 
 
+def lending(world: World) -> Lifetime:
+    return Lifetime(world, world, lambda: NOW + timedelta(days=365))
+
+
 async def test_a_new_shoot_gets_the_time_at_which_it_expires(world: World) -> None:
     world.quotas = [a_quota("a", days=30), a_quota("b", days=14)]
     attributes = creating(a_shoot())
-    await Lifetime(world, lambda: NOW + timedelta(seconds=5)).admit(attributes)
+    await lending(world).admit(attributes)
     assert annotations_of(attributes) == {EXPIRATION: LATEST}
 
 
@@ -130,37 +134,77 @@ async def test_an_expiration_beyond_the_lifetime_is_a_422_at_the_annotation(worl
     world.quotas = [a_quota("a", days=14)]
     attributes = creating(a_shoot(annotations={EXPIRATION: "2019-05-01T00:00:00Z"}))
     with pytest.raises(StatusError) as caught:
-        await Lifetime(world, lambda: NOW).admit(attributes)
+        await lending(world).admit(attributes)
     assert caught.value.code == 422
     assert caught.value.message == (
         'Shoot.garden.sapcloud.io "demo" is invalid: '
         "metadata.annotations[shoot.garden.sapcloud.io/expirationTimestamp]: "
-        'Invalid value: "2019-05-01T00:00:00Z": must not be later than 2019-04-15T12:00:00Z '
-        "(creation plus 14 days, the shortest clusterLifetimeDays of the quotas)"
+        'Invalid value: "2019-05-01T00:00:00Z": must not be later than 2019-04-15T12:00:00Z, '
+        "the creation plus 14 days (clusterLifetimeDays of quota garden-trial/a), "
+        "unless set by who may update this quota"
     )
 
 
 async def test_an_update_without_the_expiration_keeps_it(world: World) -> None:
     world.quotas = [a_quota("a", days=14)]
     attributes = updating(a_shoot(), a_shoot(annotations={EXPIRATION: LATEST}))
-    await Lifetime(world, lambda: NOW).admit(attributes)
+    await lending(world).admit(attributes)
     assert annotations_of(attributes) == {EXPIRATION: LATEST}
 
 
-async def test_the_expiration_is_extended_from_now(world: World) -> None:
+async def test_the_clock_extends_no_life(world: World) -> None:
+    """A year after the creation the latest expiration is what it was on the first day."""
     world.quotas = [a_quota("a", days=14)]
-    old = a_shoot(annotations={EXPIRATION: LATEST})
-    attributes = updating(a_shoot(annotations={EXPIRATION: "2019-04-16T12:00:00Z"}), old)
-    await Lifetime(world, lambda: NOW + timedelta(days=1)).admit(attributes)
-    with pytest.raises(StatusError, match="14 days from now"):
-        await Lifetime(world, lambda: NOW).admit(attributes)
+    old = a_shoot(annotations={EXPIRATION: "2019-04-02T00:00:00Z"})
+    await lending(world).admit(updating(a_shoot(annotations={EXPIRATION: LATEST}), old))
+    later = a_shoot(annotations={EXPIRATION: "2019-04-15T12:00:01Z"})
+    with pytest.raises(StatusError, match="must not be later than 2019-04-15T12:00:00Z"):
+        await lending(world).admit(updating(later, old))
+
+
+@pytest.mark.parametrize("old", [None, a_shoot(annotations={EXPIRATION: LATEST})])
+async def test_who_sponsors_every_quota_that_is_exceeded_may_extend(
+    world: World, old: Object | None
+) -> None:
+    world.quotas = [a_quota("a", days=14), a_quota("b", days=30), a_quota("c")]
+
+    async def extend(until: str) -> None:
+        shoot = a_shoot(annotations={EXPIRATION: until})
+        await lending(world).admit(updating(shoot, old) if old else creating(shoot))
+
+    world.sponsors = {("mia", "garden-trial/a")}
+    await extend("2019-05-01T12:00:00Z")
+    assert world.asked == ["update quotas garden-trial/a"]
+    with pytest.raises(StatusError, match="of quota garden-trial/b"):
+        await extend("2019-05-01T12:00:01Z")
+    world.sponsors |= {("mia", "garden-trial/b")}
+    await extend("2099-05-01T12:00:01Z")
+
+
+async def test_rights_are_asked_for_only_beyond_the_lifetime(world: World) -> None:
+    world.quotas = [a_quota("a", days=14)]
+    await lending(world).admit(creating(a_shoot(annotations={EXPIRATION: LATEST})))
+    late = a_shoot(annotations={EXPIRATION: "2099-01-01T00:00:00Z"})
+    await lending(world).admit(updating({**late, "spec": {}}, late))
+    assert world.asked == []
+
+
+async def test_where_rights_cannot_be_asked_for_nothing_is_extended(world: World) -> None:
+    class Nobody:
+        async def may(self, *_question: object) -> bool:
+            raise StatusError(503, "ServiceUnavailable", "cannot be asked")
+
+    world.quotas = [a_quota("a", days=14)]
+    late = a_shoot(annotations={EXPIRATION: "2099-01-01T00:00:00Z"})
+    with pytest.raises(StatusError, match="cannot be asked"):
+        await Lifetime(world, Nobody(), lambda: NOW).admit(creating(late))
 
 
 async def test_the_expiration_of_a_terminating_shoot_is_not_judged(world: World) -> None:
     world.quotas = [a_quota("a", days=14)]
     old = deleting(a_shoot(annotations={EXPIRATION: LATEST}))
     attributes = updating(deleting(a_shoot(annotations={EXPIRATION: "garbage"})), old)
-    await Lifetime(world, lambda: NOW).admit(attributes)
+    await lending(world).admit(attributes)
 
 
 # ShootLimitRange
