@@ -6,11 +6,12 @@ the wrong type says so and goes no further, so that the rest of the object is st
 lists and maps hold any number of faults: they stop at MAX_FAULTS.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from apis.meta import fields
 from apis.meta.fields import FieldError
+from apis.meta.nearmisses import Meant, meaning
 from apis.meta.scalar_checks import Check, scalar_check, wrong_type
 from apis.meta.structure import ABSENT, MAX_FAULTS, ListOf, ListType, MapOf, Node, Struct
 
@@ -38,6 +39,7 @@ def _check_struct(node: Struct, *, root: bool) -> Check:
         (name, f"{dot}{name}", check) for name, check in compiled if check is not _accept
     )
     required = frozenset(node.required)
+    meant = meaning(node.aliases) if node.aliases else None
 
     def check(value: Any, parent: str, step: str, errors: list[FieldError]) -> None:
         path = parent + step
@@ -50,10 +52,18 @@ def _check_struct(node: Struct, *, root: bool) -> Check:
                 child(item, path, child_step, errors)
         if not value.keys() >= required:
             errors.extend(
-                fields.required(f"{path}{dot}{name}") for name in node.required if name not in value
+                fields.required(f"{path}{dot}{name}", _written_instead(name, value, meant))
+                for name in node.required
+                if name not in value
             )
 
     return check
+
+
+def _written_instead(name: str, value: Mapping[str, Any], meant: Meant | None) -> str:
+    """What the object has that was probably meant for the missing field; mostly nothing."""
+    other = next((key for key in value if meant is not None and meant(key) == name), None)
+    return "" if other is None else f"{other} is not known here, {name} is what counts"
 
 
 def _check_map(node: MapOf) -> Check:

@@ -17,6 +17,7 @@ from typing import Any
 from apis.meta import fields
 from apis.meta.checks import compile_check
 from apis.meta.fields import FieldError
+from apis.meta.nearmisses import NearMiss, compile_finder
 from apis.meta.shaping import Defaulter, Pruner, default_struct, prune_struct
 from apis.meta.structure import ABSENT, ListOf, MapOf, Node, String, Struct
 from apis.meta.transaction import Object
@@ -34,7 +35,7 @@ class Schema:
     the registry's matter and is passed over. `declaration` is what it was compiled from.
     """
 
-    __slots__ = ("_check", "_compare", "_default", "_prune", "declaration")
+    __slots__ = ("_check", "_compare", "_default", "_find", "_prune", "declaration")
 
     def __init__(self, declaration: Struct) -> None:
         whole = Struct(
@@ -44,6 +45,7 @@ class Schema:
         )
         self.declaration = declaration
         self._prune: Pruner = prune_struct(whole, beside=_METADATA, root=True)
+        self._find = compile_finder(whole, root=True)
         self._default: Defaulter = default_struct(whole)
         self._check = compile_check(whole, root=True)
         self._compare: _Comparer | None = _compile_compare(whole, root=True)
@@ -56,6 +58,14 @@ class Schema:
         dropped: list[str] = []
         self._prune(obj, "", dropped)
         return dropped
+
+    def near_misses(self, obj: Any) -> list[NearMiss]:
+        """Unknown fields that are kept and were probably meant for one that matters, by path."""
+        found: list[NearMiss] = []
+        if self._find is not None:
+            self._find(obj, "", found)
+            found.sort(key=lambda miss: miss.path)
+        return found
 
     def default(self, obj: Object) -> None:
         """Fill in declared defaults in place; canonicalise quantities that are valid."""

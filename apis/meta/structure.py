@@ -57,15 +57,24 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Struct(Node):
-    """An object with known fields. `preserve_unknown` keeps the others as they came."""
+    """An object with known fields. `preserve_unknown` keeps the others as they came.
+
+    `aliases`: of the known fields those that matter so much that an unknown one which was probably
+    meant for them is told, each with other names that people have for it; see `nearmisses`.
+    """
 
     fields: Mapping[str, Node] = field(default_factory=dict)
     required: tuple[str, ...] = ()
     preserve_unknown: bool = False
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if undeclared := set(self.required) - set(self.fields):
             raise ValueError(f"required, but not declared: {sorted(undeclared)}")
+        if self.aliases and not self.preserve_unknown:
+            raise ValueError("aliases where every unknown field is told anyway")
+        if undeclared := set(self.aliases) - set(self.fields):
+            raise ValueError(f"aliases of what is not declared: {sorted(undeclared)}")
         object.__setattr__(self, "fields", MappingProxyType(dict(self.fields)))
 
 

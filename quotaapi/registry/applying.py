@@ -20,7 +20,7 @@ async def apply(machinery: Machinery, target: Target, config: Decoded) -> Writte
 
     def build(record: Record) -> Wanted:
         applied = _applied(machinery, target, record.object(), config)
-        warnings[:] = _repeated(config, target)
+        warnings[:] = _told(machinery.resource, config, target)
         wanted: Object = codec.copy(applied.obj)
         _shape(machinery.resource, wanted)
         update.check_identity(wanted, target)
@@ -55,7 +55,7 @@ def _new(
 ) -> tuple[Object, Entries, list[str]]:
     """The object that the apply makes where there is none, its entries, and the warnings."""
     applied = _applied(machinery, target, None, config)
-    warnings = _repeated(config, target)
+    warnings = _told(machinery.resource, config, target)
     obj: Object = codec.copy(applied.obj)
     _refuse_uid(machinery.resource, target, obj)
     obj["metadata"].pop("resourceVersion", None)
@@ -76,10 +76,20 @@ def _applied(machinery: Machinery, target: Target, live: Object | None, config: 
     return machinery.applier.apply(live, config.value, how)
 
 
-def _repeated(config: Decoded, target: Target) -> list[str]:
-    """The warning about fields that are said twice. Raises 400 where they are to be refused."""
+def _told(resource: Resource, config: Decoded, target: Target) -> list[str]:
+    """What is to be said of the configuration's fields. Raises 400 where they are to be refused."""
     validation = target.options.field_validation
-    if not config.duplicates or validation == "Ignore":
+    if validation == "Ignore":
+        return []
+    missed = decoding.near_misses(resource, config.value)
+    if missed and validation == "Strict":
+        why = f"strict decoding error: {', '.join(missed)}"
+        raise decoding.body_refusal(resource)(why)
+    return _repeated(config, validation) + missed
+
+
+def _repeated(config: Decoded, validation: str) -> list[str]:
+    if not config.duplicates:
         return []
     lines = "".join(f'\n  key "{path}" already set in map' for path in config.duplicates)
     why = f"error converting YAML to JSON: yaml: unmarshal errors:{lines}"

@@ -12,7 +12,7 @@ from apis.meta.codec import Decoded
 from apis.meta.errors import StatusError
 from apis.meta.resource import Resource
 from apis.meta.structure import ABSENT
-from apis.meta.transaction import Object
+from apis.meta.transaction import Object, Record
 from quotaapi.registry import metadata
 
 Refusal = Callable[[str], StatusError]
@@ -88,24 +88,39 @@ def shape(
     duplicates: Collection[str],
     field_validation: str,
     refusal: Refusal,
+    base: Record | None = None,
 ) -> list[str]:
     """Bring `obj` into the kind's shape in place: metadata in canonical form, unknown fields gone.
 
     Answers the warnings; raises the refusal for malformed metadata, and for unknown or duplicate
-    fields where those are to be refused.
+    fields where those are to be refused. Near misses of counted fields are told as unknown fields
+    are, and kept; not those that a patch found in what it was applied to (`base`).
     """
     try:
         unknown = metadata.canonicalise(obj)
     except metadata.MalformedError as error:
         raise refusal(str(error)) from None
     unknown += resource.schema.prune(obj)
-    if field_validation == "Ignore" or not (unknown or duplicates):
+    if field_validation == "Ignore":
+        return []
+    missed = near_misses(resource, obj, base)
+    if not (unknown or duplicates or missed):
         return []
     faults = [f'duplicate field "{path}"' for path in duplicates]
     faults += [f'unknown field "{path}"' for path in sorted(unknown)]
+    faults += missed
     if field_validation == "Strict":
         raise refusal(f"strict decoding error: {', '.join(faults)}")
     return faults
+
+
+def near_misses(resource: Resource, obj: Object, base: Record | None = None) -> list[str]:
+    """As `shape` tells them."""
+    found = resource.schema.near_misses(obj)
+    if found and base is not None:
+        known = {miss.identity() for miss in resource.schema.near_misses(base.object())}
+        found = [miss for miss in found if miss.identity() not in known]
+    return [miss.told() for miss in found]
 
 
 def shape_body(resource: Resource, body: Decoded, field_validation: str) -> list[str]:

@@ -83,6 +83,7 @@ async def patch(machinery: Machinery, target: Target, transform: Transform) -> W
             duplicates=(),
             field_validation=target.options.field_validation,
             refusal=refusal,
+            base=record,
         )
         check_identity(wanted, target)
         return Wanted(wanted, warnings, given)

@@ -31,6 +31,15 @@ _OWN_VOLUME: dict[str, Node] = {
     "volumeSize": QuantityText(doc="The size of that volume.", minimum="0"),
 }
 
+_MACHINE_ALIASES = {
+    "cpu": ("vcpu", "cores", "cpuCount", "numCpus"),
+    "gpu": ("vgpu", "gpuCount", "numGpus", "accelerators"),
+    "memory": ("mem", "ram", "memorySize"),
+    "usable": ("available", "enabled"),
+}
+
+_OWN_VOLUME_ALIASES = {"volumeType": ("diskType",), "volumeSize": ("diskSize",)}
+
 _VOLUME_TYPES = ListOf(
     doc="The volume types on offer.",
     items=Struct(
@@ -44,6 +53,10 @@ _VOLUME_TYPES = ListOf(
         },
         required=("name", "class"),
         preserve_unknown=True,
+        aliases={
+            "class": ("storageClass", "volumeClass"),
+            "usable": _MACHINE_ALIASES["usable"],
+        },
     ),
     semantics=ListType.MAP,
     keys=("name",),
@@ -52,7 +65,7 @@ _VOLUME_TYPES = ListOf(
 
 def _provider(name: str) -> Struct:
     """OpenStack's machine types bring their volume; elsewhere a worker names its own."""
-    own = _OWN_VOLUME if name == "openstack" else {}
+    own, own_aliases = (_OWN_VOLUME, _OWN_VOLUME_ALIASES) if name == "openstack" else ({}, {})
     machine_types = ListOf(
         doc="The machine types on offer.",
         items=Struct(
@@ -60,6 +73,7 @@ def _provider(name: str) -> Struct:
             fields={**_MACHINE_TYPE, **own},
             required=("name", "cpu", "memory", *own),
             preserve_unknown=True,
+            aliases={**_MACHINE_ALIASES, **own_aliases},
         ),
         semantics=ListType.MAP,
         keys=("name",),
@@ -68,9 +82,13 @@ def _provider(name: str) -> Struct:
         doc="What clusters can be made of.",
         fields={"machineTypes": machine_types, "volumeTypes": _VOLUME_TYPES},
         preserve_unknown=True,
+        aliases={"machineTypes": (), "volumeTypes": ()},
     )
     return Struct(
-        doc=f"What {name} offers.", fields={"constraints": constraints}, preserve_unknown=True
+        doc=f"What {name} offers.",
+        fields={"constraints": constraints},
+        preserve_unknown=True,
+        aliases={"constraints": ()},
     )
 
 

@@ -80,13 +80,24 @@ _WORKER_VOLUME: dict[str, Node] = {
 }
 
 
+_WORKER_ALIASES = {
+    "machineType": ("instanceType",),
+    "autoScalerMin": ("min", "minimum", "minSize", "minCount", "minMachines"),
+    "autoScalerMax": ("max", "maximum", "maxSize", "maxCount", "maxMachines"),
+}
+
+_WORKER_VOLUME_ALIASES = {"volumeType": ("diskType",), "volumeSize": ("diskSize",)}
+
+
 def _provider(name: str) -> Struct:
     volume = {} if name in OWN_VOLUMES else _WORKER_VOLUME
+    volume_aliases = {} if name in OWN_VOLUMES else _WORKER_VOLUME_ALIASES
     worker = Struct(
         doc="A group of equal machines.",
         fields={**_WORKER, **volume},
         required=("name", "machineType", *volume, "autoScalerMin", "autoScalerMax"),
         preserve_unknown=True,
+        aliases={**_WORKER_ALIASES, **volume_aliases},
     )
     optional = name in WITHOUT_MACHINES
     workers = ListOf(
@@ -107,6 +118,7 @@ def _provider(name: str) -> Struct:
         fields={"workers": workers, "zones": zones},
         required=() if optional else ("workers",),
         preserve_unknown=True,
+        aliases={"workers": ("workerGroups", "workerPools", "nodePools")},
     )
 
 
@@ -155,13 +167,16 @@ _SPEC = Struct(
                     doc="An ingress controller, which takes a load balancer.",
                     fields={"enabled": Boolean(doc="Whether it is installed.")},
                     preserve_unknown=True,
+                    aliases={"enabled": ()},
                 )
             },
             preserve_unknown=True,
+            aliases={"nginx-ingress": ("nginx",)},
         ),
     },
     required=("cloud", "kubernetes"),
     preserve_unknown=True,
+    aliases={"cloud": (), "addons": ()},
 )
 
 

@@ -25,6 +25,10 @@ def test_a_manifest_is_valid_as_it_is(manifest: Object) -> None:
     assert faults(manifest) == []
 
 
+def test_a_manifest_has_nothing_that_looks_like_a_slip(manifest: Object) -> None:
+    assert BY_KIND[manifest["kind"]].schema.near_misses(manifest) == []
+
+
 def test_a_manifest_changes_by_its_declared_defaults_alone(manifest: Object) -> None:
     assert settle(manifest) == with_defaults(manifest)
 
