@@ -42,6 +42,7 @@ class Resource:
 
     `defaults` and `rules` are what a schema cannot say: defaults that depend on other fields,
     and semantic validation of a new object (`old` is None) or of an update.
+    `singular`: as discovery publishes it; empty: none, since another group is known by that word.
     `warnings`: what deserves a word in an object that is valid, or in an update (a strategy's
     WarningsOnCreate and WarningsOnUpdate). Pure; the order is that of the answer.
     `read_only`: users may get, list and watch it, and nobody but the server writes it.

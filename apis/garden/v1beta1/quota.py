@@ -85,7 +85,9 @@ def _used(obj: Object, _header: Header) -> object:
 QUOTA = Resource(
     kind="Quota",
     plural="quotas",
-    singular="quota",
+    # `quota` is core's short name of ResourceQuota. kubectl expands short names only where no kind
+    # has the word as its plural or singular, so a singular here would take it away from core.
+    singular="",
     short_names=("squota",),
     schema=Schema(
         Struct(

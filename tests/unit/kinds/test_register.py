@@ -23,7 +23,7 @@ def test_every_kind_has_its_short_names() -> None:
 
 
 def test_no_name_stands_for_two_kinds() -> None:
-    names = [n for r in RESOURCES for n in {r.plural, r.singular, r.kind.lower(), *r.short_names}]
+    names = [n for r in RESOURCES for n in {r.plural, r.kind.lower(), *r.short_names}]
 
     assert len(names) == len(set(names))
 
