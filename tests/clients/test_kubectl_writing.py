@@ -12,6 +12,8 @@ from tests.clients.kubectl import Kubectl, script
 pytestmark = [pytest.mark.integration, pytest.mark.kubectl, pytest.mark.slow]
 
 TEAM = "quota.garden.sapcloud.io/team"
+SHOOT = "shoot.garden.sapcloud.io/shoot"
+OPENAPI_V3_MINOR = 29
 
 
 @pytest.fixture
@@ -126,6 +128,59 @@ def test_apply_changes_one_item_of_a_list(kubectl, namespace) -> None:
     assert [(machine["name"], machine["memory"]) for machine in stored] == [
         (machine["name"], machine["memory"]) for machine in machines
     ]
+
+
+@pytest.fixture
+def applied(kubectl: Kubectl, namespace: str) -> Object:
+    """A shoot, with fields beside the schema, that `kubectl apply` has made."""
+    if kubectl.minor < OPENAPI_V3_MINOR:
+        pytest.skip(f"kubectl computes patches by OpenAPI version 3 from 1.{OPENAPI_V3_MINOR} on")
+    workers = [a_worker(name="one"), a_worker(name="two")]
+    workers[0]["labels"] = {"team": "a"}
+    shoot = a_shoot(namespace=namespace, profile=f"sky-{namespace}", workers=workers)
+    shoot["spec"]["cloud"]["aws"]["networks"] = {"internal": ["10.250.112.0/22"]}
+    quota = a_quota(namespace=namespace)
+    binding = a_binding(namespace=namespace, quotas=["quota"], quota_namespace=namespace)
+    before = [a_profile(name=f"sky-{namespace}"), quota, binding]
+    kubectl.output("create", "-f", "-", objects=before)
+    kubectl.output("apply", "-f", "-", objects=[shoot])
+    return shoot
+
+
+def test_apply_of_an_unchanged_shoot_is_quiet(kubectl, applied) -> None:
+    done = kubectl("apply", "-f", "-", objects=[applied])
+
+    assert (done.stdout, done.stderr) == (f"{SHOOT} unchanged\n", "")
+
+
+def test_apply_keeps_what_others_set_in_a_worker_group(kubectl, applied) -> None:
+    others = {"name": "one", "maxSurge": 3, "taints": [{"key": "gpu"}]}
+    theirs = {"spec": {"cloud": {"aws": {"workers": [others]}}}}
+    kubectl.output("patch", SHOOT, "--type=strategic", "-p", encode(theirs).decode())
+    workers = applied["spec"]["cloud"]["aws"]["workers"]
+    workers[0]["autoScalerMax"] = 2
+    del workers[1]
+
+    done = kubectl("apply", "-f", "-", objects=[applied])
+
+    [found] = kubectl.get("shoot", "shoot")["spec"]["cloud"]["aws"]["workers"]
+    assert (done.stdout, done.stderr) == (f"{SHOOT} configured\n", "")
+    assert {key: found[key] for key in (*others, "autoScalerMax", "labels")} == {
+        **others,
+        "autoScalerMax": 2,
+        "labels": {"team": "a"},
+    }
+
+
+def test_apply_changes_fields_beside_the_schema(kubectl, applied) -> None:
+    networks = {"internal": ["10.0.0.0/8"], "services": "10.1.0.0/16"}
+    applied["spec"]["cloud"]["aws"]["networks"] = networks
+
+    shown = kubectl.output("apply", "-f", "-", objects=[applied])
+
+    found = kubectl.get("shoot", "shoot")
+    assert shown == f"{SHOOT} configured\n"
+    assert found["spec"]["cloud"]["aws"]["networks"] == networks
 
 
 def test_apply_as_a_dry_run_says_what_would_be(kubectl, team) -> None:

@@ -12,12 +12,13 @@ from apis.meta.openapi.operations import (
     Subresource,
     definition_name,
 )
-from apis.meta.openapi.schemas import META, V2, V3, Dialect, Ref, schema_of
+from apis.meta.openapi.schemas import META, V2, V3, Dialect, Ref, preserves_unknown, schema_of
 from apis.meta.resource import Resource
 from apis.meta.structure import ListOf, Struct
 from apis.meta.transaction import Object
 
 _GVK: Final = "x-kubernetes-group-version-kind"
+_STRATEGIC: Final = "application/strategic-merge-patch+json"
 _TITLE: Final = "quotaapi"
 
 _SHARED_KINDS: Final = ("DeleteOptions", "WatchEvent")
@@ -224,7 +225,7 @@ def _swagger_operation(operation: Operation) -> Object:
             body["required"] = True
         listed.append(body)
     said = _head(operation) | {
-        "consumes": list(operation.consumes),
+        "consumes": list(_swagger_consumes(operation)),
         "produces": list(operation.produces),
         "schemes": ["https"],
         "responses": {
@@ -233,6 +234,19 @@ def _swagger_operation(operation: Operation) -> Object:
         },
     }
     return said | {"parameters": listed} if listed else said
+
+
+def _swagger_consumes(operation: Operation) -> tuple[str, ...]:
+    """kubectl computes a strategic merge patch from the document that offers one.
+
+    Version 2 hides what is declared beside preserved fields, so its lists have no merge keys: a
+    patch made from it would replace a list that the server merges. Such kinds offer it in
+    version 3 alone, which kubectl prefers from 1.29 on.
+    """
+    resource = operation.resource
+    if resource is None or not preserves_unknown(resource.schema.declaration):
+        return operation.consumes
+    return tuple(each for each in operation.consumes if each != _STRATEGIC)
 
 
 def _operation(operation: Operation) -> Object:

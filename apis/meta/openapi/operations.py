@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from apis.meta.openapi.parameters import PATH
-from apis.meta.openapi.schemas import META, preserves_unknown
+from apis.meta.openapi.schemas import META
 from apis.meta.resource import Resource
 from apis.meta.structure import Struct
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 STREAM: Final = "application/json;stream=watch"
-STRATEGIC: Final = "application/strategic-merge-patch+json"
 
 _METHODS: Final = {
     "list": "get",
@@ -112,7 +111,7 @@ def of(resource: Resource, patch_types: Sequence[str]) -> Iterator[Operation]:
     if resource.namespaced:
         yield _operation(resource, "list", f"{root}/{collection}", words="{}ForAllNamespaces")
         collection, scope = f"namespaces/{{namespace}}/{collection}", "Namespaced"
-    patches = _patches(resource, patch_types)
+    patches = tuple(patch_types)
     for action in ("list", "post", "deletecollection"):
         if _VERBS[action] in resource.verbs:
             yield _operation(resource, action, f"{root}/{collection}", words=f"{scope}{{}}")
@@ -144,15 +143,6 @@ def below(resource: Resource, subresource: Subresource) -> Operation:
 
 def _prefix(resource: Resource) -> str:
     return f"{group_words(resource.group)}{resource.version.capitalize()}"
-
-
-def _patches(resource: Resource, patch_types: Sequence[str]) -> tuple[str, ...]:
-    """kubectl computes a strategic patch from the schema where one is offered. A field that it does
-    not find there makes it warn and crash (1.32), so kinds that keep such fields do not offer it.
-    """
-    if not preserves_unknown(resource.schema.declaration):
-        return tuple(patch_types)
-    return tuple(kind for kind in patch_types if kind != STRATEGIC)
 
 
 def _operation(

@@ -150,10 +150,15 @@ def test_a_patch_offers_its_media_types_and_says_what_kubectl_looks_for() -> Non
     assert {"fieldValidation", "dryRun", "force", "fieldManager"} <= query
 
 
-def test_kinds_that_keep_unknown_fields_invite_no_strategic_patch() -> None:
-    patch = V3["paths"][f"{GROUP_PATH}/namespaces/{{namespace}}/shoots/{{name}}"]["patch"]
+@pytest.mark.parametrize(("plural", "in_version_2"), [("quotas", True), ("shoots", False)])
+def test_a_strategic_patch_is_offered_where_the_document_has_the_merge_keys(
+    plural, in_version_2
+) -> None:
+    strategic = "application/strategic-merge-patch+json"
+    path = f"{GROUP_PATH}/namespaces/{{namespace}}/{plural}/{{name}}"
 
-    assert list(patch["requestBody"]["content"]) == ["application/merge-patch+json"]
+    assert strategic in V3["paths"][path]["patch"]["requestBody"]["content"]
+    assert (strategic in V2["paths"][path]["patch"]["consumes"]) is in_version_2
 
 
 def test_selectable_fields_are_told() -> None:
