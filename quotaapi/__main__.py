@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from quotaapi import __version__
+from quotaapi.commandline import Parser
 
 _COMMANDS = {
     "serve": "run the API server",
@@ -20,14 +21,15 @@ _COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit code."""
-    parser = argparse.ArgumentParser(
-        "quotaapi", description="quotas for clusters, admitted exactly"
-    )
+    parser = Parser("quotaapi", description="quotas for clusters, admitted exactly")
     commands = "\n".join(f"  {name:11} {text}" for name, text in _COMMANDS.items())
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = f"commands:\n{commands}\n\n`quotaapi COMMAND --help` tells its flags."
+    parser.epilog = f"commands:\n{commands}\n\n`quotaapi COMMAND --help` lists its options."
     parser.add_argument("command", choices=tuple(_COMMANDS), metavar="COMMAND")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...")
+    if not (sys.argv[1:] if argv is None else argv):
+        parser.print_help(sys.stderr)
+        return 2
     parsed = parser.parse_args(argv)
     if parsed.command == "version":
         print(__version__)  # noqa: T201 -- what the command is for

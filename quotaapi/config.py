@@ -4,9 +4,10 @@ import argparse
 import ipaddress
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
+from quotaapi.commandline import Parser, file_faults
 from storage.etcd.embedded import MAX_TXN_OPERATIONS
 
 
@@ -24,6 +25,7 @@ class Config:
     `workers`: processes that serve the port. The limits of requests at once are for all together;
     other numbers (`quota_workers`, `quota_cache_size`, ...) are each process's.
 
+    `stand_alone`: the operator said so, rather than that there was no kubeconfig to be found.
     `in_cluster`: the pod's service account is there to be used. `authentication_kubeconfig` and
     `authorization_kubeconfig` stand in for `kubeconfig` where they are given.
     """
@@ -39,6 +41,7 @@ class Config:
     kubeconfig: Path | None = None
     authentication_kubeconfig: Path | None = None
     authorization_kubeconfig: Path | None = None
+    stand_alone: bool = False
     in_cluster: bool = False
     etcd_servers: tuple[str, ...] = ()
     etcd_prefix: str = "/registry"
@@ -59,6 +62,7 @@ class Config:
     max_mutating_requests_inflight: int = 200
     shutdown_grace_seconds: float = 10.0
     log_level: str = "INFO"
+    log_requests: bool = False
 
     @property
     def embedded_etcd(self) -> bool:
@@ -69,6 +73,19 @@ class Config:
         """A kube-apiserver says who asks and what they may; otherwise the server stands alone."""
         return self.kubeconfig is not None or self.in_cluster
 
+    @property
+    def files(self) -> Sequence[tuple[str, Path]]:
+        """The files that options named, each with its option."""
+        values = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return [
+            (f"--{name.replace('_', '-')}", value)
+            for name, value in values
+            if isinstance(value, Path) and name != "data_dir"
+        ]
+
+
+_REQUESTS = 3
+"""kube's `--v`: from here on every request is logged."""
 
 _VERBOSE = 4
 """kube's `--v`: from here on debug messages are shown."""
@@ -143,7 +160,10 @@ def _add_cluster_flags(parser: argparse.ArgumentParser) -> None:
     )
     add("--authentication-kubeconfig", type=Path, metavar="FILE", help="for TokenReview")
     add("--authorization-kubeconfig", type=Path, metavar="FILE", help="for SubjectAccessReview")
-    add("--stand-alone", action="store_true", help="ask no kube-apiserver, in a pod neither")
+    add(
+        "--stand-alone", action="store_true",
+        help="ask no kube-apiserver, in a pod neither; every user may do everything",
+    )  # fmt: skip
 
 
 def _add_etcd_flags(parser: argparse.ArgumentParser) -> None:
@@ -187,14 +207,21 @@ def _add_limit_flags(parser: argparse.ArgumentParser) -> None:
         "--max-mutating-requests-inflight", type=_positive, metavar="N",
         help=f"writes at once (default 200), {divided}",
     )  # fmt: skip
-    add("--log-level", choices=("DEBUG", "INFO", "WARNING", "ERROR"), help="default INFO")
-    add("--v", "-v", type=int, metavar="N", help=f"kube's verbosity; {_VERBOSE} and more: DEBUG")
+    levels = ("DEBUG", "INFO", "WARNING", "ERROR")
+    add(
+        "--log-level", type=str.upper, choices=levels, metavar="LEVEL",
+        help="debug, info, warning or error (default info, or what --v says)",
+    )  # fmt: skip
+    add(
+        "--v", "-v", type=int, metavar="N",
+        help=f"kube's verbosity; {_REQUESTS}: a line for each request, {_VERBOSE}: debug, too",
+    )  # fmt: skip
 
 
 def serve_config(namespace: argparse.Namespace, *, in_pod: bool = False) -> Config:
     """`in_pod`: a service account is at hand. Raises ConfigError for what does not go together."""
     given = {key: value for key, value in vars(namespace).items() if key != "command"}
-    if given.pop("stand_alone", False):
+    if given.get("stand_alone", False):
         named = [key for key in given if key.endswith("kubeconfig")]
         if named:
             raise ConfigError(
@@ -202,8 +229,10 @@ def serve_config(namespace: argparse.Namespace, *, in_pod: bool = False) -> Conf
             )
     elif "kubeconfig" not in given:
         given["in_cluster"] = in_pod
-    if given.pop("v", 0) >= _VERBOSE:
-        given["log_level"] = "DEBUG"
+    verbosity = given.pop("v", 0)
+    if verbosity >= _VERBOSE:
+        given.setdefault("log_level", "DEBUG")
+    given["log_requests"] = verbosity >= _REQUESTS or given.get("log_level") == "DEBUG"
     config = Config(**given)
     if config.embedded_etcd and "etcd_max_txn_ops" not in given:
         config = Config(**given, etcd_max_txn_ops=MAX_TXN_OPERATIONS)
@@ -239,13 +268,20 @@ def _check(config: Config) -> None:
             "--authentication-kubeconfig and --authorization-kubeconfig go with --kubeconfig, "
             "which namespaces and secrets are looked up with"
         )
-    if not address.is_loopback and not config.delegated:
-        # Everyone who is authenticated may do everything here: nobody checks RBAC, namespaces
-        # or rights on secrets, so nobody from outside gets as far as authentication.
+    if not (address.is_loopback or config.delegated or _open_on_purpose(config)):
         raise ConfigError(
             f"--bind-address {address} is refused: without a kubeconfig the server stands alone, "
-            "where every authenticated user may do everything, and serves loopback addresses only"
+            "where every authenticated user may do everything, and serves loopback addresses only. "
+            "To open it all the same, say --stand-alone and who is trusted: --tls-cert-file, "
+            "--tls-private-key-file, and --token-auth-file or --client-ca-file"
         )
+
+
+def _open_on_purpose(config: Config) -> bool:
+    """Nobody checks RBAC, namespaces or rights on secrets on a server that stands alone: beyond
+    loopback it serves only those whom the operator named, under a certificate that they know."""
+    named = config.token_auth_file or config.client_ca_file
+    return config.stand_alone and config.tls_cert_file is not None and named is not None
 
 
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
@@ -260,8 +296,10 @@ def parse(argv: Sequence[str], environ: Mapping[str, str] | None = None) -> Conf
 
     `environ`: the process's own, from which a pod is known; None: no pod.
     """
-    parser = argparse.ArgumentParser(
-        "quotaapi serve", allow_abbrev=False, epilog="A DURATION is 90s, 1m30s or 500ms."
-    )
+    parser = Parser("quotaapi serve", epilog="A DURATION is 90s, 1m30s or 500ms.")
     add_serve_flags(parser)
-    return serve_config(parser.parse_args(argv), in_pod=in_pod(environ or {}))
+    namespace = parser.parse_args(argv)
+    config = serve_config(namespace, in_pod=in_pod(environ or {}))
+    if faults := file_faults(config.files):
+        raise ConfigError("; ".join(faults))
+    return config

@@ -9,12 +9,15 @@ from quotaapi.tls import Material, write_private
 _NAME = "quotaapi"
 
 
-def write(path: Path, server_url: str, material: Material) -> None:
-    """Write it anew: the port or a certificate may have changed since the last start."""
-    write_private(path, codec.encode_yaml(_config(server_url, material)))
+def write(path: Path, server_url: str, authority: Path, material: Material) -> None:
+    """Write it anew: the port or a certificate may have changed since the last start.
+
+    `authority`: what a client is to trust of the server, its CA or its certificate itself.
+    """
+    write_private(path, codec.encode_yaml(_config(server_url, authority, material)))
 
 
-def _config(server_url: str, material: Material) -> dict[str, object]:
+def _config(server_url: str, authority: Path, material: Material) -> dict[str, object]:
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -23,7 +26,7 @@ def _config(server_url: str, material: Material) -> dict[str, object]:
                 "name": _NAME,
                 "cluster": {
                     "server": server_url,
-                    "certificate-authority-data": _inline(material.ca_cert),
+                    "certificate-authority-data": _inline(authority),
                 },
             }
         ],

@@ -15,6 +15,7 @@ from quotaapi.audit.history import Span, Unreadable, audit
 from quotaapi.audit.sources import embedded_endpoint, open_backend
 from quotaapi.auditing.auditor import Auditor
 from quotaapi.auditing.values import Violation
+from quotaapi.commandline import Parser
 from storage.etcd.client import tls_context
 from storage.interface import Backend, StorageError
 
@@ -28,7 +29,7 @@ DESCRIPTION = (
 
 def run(arguments: Sequence[str]) -> int:
     """The exit code."""
-    parser = argparse.ArgumentParser("quotaapi audit", description=DESCRIPTION)
+    parser = Parser("quotaapi audit", description=DESCRIPTION)
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--etcd-servers", metavar="URLS", default="", help="comma separated")
     source.add_argument(

@@ -207,7 +207,7 @@ async def _load(kubeconfig: Path | None) -> ApiClient:
     # Beside its own error the loader raises whatever it stumbles over in a malformed file.
     except Exception as error:
         where = kubeconfig or "the pod's service account"
-        raise ClusterAccessError(f"{where}: {error}") from error
+        raise ClusterAccessError(f"{where}: cannot be used: {_words(error)}") from error
     client.user_agent = "quotaapi"
     return client
 

@@ -1,5 +1,6 @@
 """THE order in which a request passes the filters, and why where it matters."""
 
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +21,7 @@ from quotaapi.filters.authorization import with_authorization
 from quotaapi.filters.errors import with_errors
 from quotaapi.filters.health import with_health
 from quotaapi.filters.inflight import InflightLimit, with_inflight_limit
+from quotaapi.filters.request_log import with_request_log
 from quotaapi.filters.timeout import with_timeout
 from quotaapi.registry.heavy import Heavy
 
@@ -45,6 +47,7 @@ class Filters:
     heavy: Heavy
     identify: Identify = verified_by_tls
     audited: bool = False
+    log_requests: bool = False
 
 
 def build(filters: Filters, endpoints: Handler) -> WebHandler:
@@ -64,8 +67,10 @@ def build(filters: Filters, endpoints: Handler) -> WebHandler:
     handler = with_health(handler, filters.health)
     # Everything that can go wrong goes wrong within this one.
     handler = with_errors(handler)
-    # Outermost, so that refusals are counted as what the client gets.
+    # Outermost, so that refusals are counted and logged as what the client gets.
     handler = filters.counts.wrap(handler)
+    if filters.log_requests:
+        handler = with_request_log(handler, time.monotonic)
     clock, new_id, heavy = filters.clock, filters.new_id, filters.heavy
     parse = requestinfo.parse
 

@@ -1,6 +1,7 @@
 """What the person who started the server is told, once it serves."""
 
 import logging
+import shlex
 
 from quotaapi import __version__, kubeconfig, tls
 from quotaapi.config import Config
@@ -27,14 +28,15 @@ def _introduce(config: Config, port: int) -> None:
     directory = config.data_dir.resolve()
     admin = directory / "admin.kubeconfig"
     url = _url(config, port)
-    kubeconfig.write(admin, url, material)
-    files = {"cacert": "ca.crt", "cert": "admin.crt", "key": "admin.key"}
-    curl = " ".join(["curl", *(f"--{flag} {directory / name}" for flag, name in files.items())])
-    _print(
-        f"{_serves(config, port)}\n"
-        f"  kubectl --kubeconfig {admin} api-resources\n"
-        f"  {curl} {url}/apis/garden.sapcloud.io/v1beta1"
-    )
+    # Who trusts a given certificate itself needs not know who signed it.
+    authority = (config.tls_cert_file or material.ca_cert).resolve()
+    kubeconfig.write(admin, url, authority, material)
+    kubectl = ["kubectl", "--kubeconfig", str(admin), "api-resources"]
+    cert, key = str(directory / material.admin_cert.name), str(directory / material.admin_key.name)
+    curl = ["curl", "--cacert", str(authority), "--cert", cert, "--key", key]
+    curl.append(f"{url}/apis/garden.sapcloud.io/v1beta1")
+    # Quoted: a directory's name may hold spaces, and an IPv6 address brackets.
+    _print(f"{_serves(config, port)}\n  {shlex.join(kubectl)}\n  {shlex.join(curl)}")
 
 
 def _print(text: str) -> None:
@@ -47,5 +49,5 @@ def _serves(config: Config, port: int) -> str:
 
 
 def _url(config: Config, port: int) -> str:
-    address = config.bind_address
+    address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(config.bind_address, config.bind_address)  # noqa: S104 -- compared
     return f"https://{f'[{address}]' if ':' in address else address}:{port}"

@@ -183,6 +183,7 @@ def _filters(
         heavy=heavy,
         identify=access.identify,
         audited=access.audited,
+        log_requests=config.log_requests,
     )
 
 

@@ -3,7 +3,7 @@
 Start: certificates, embedded etcd, storage, the port, and everything in the background. The port is
 open before the watch cache is filled: /readyz says so meanwhile.
 
-Stop (SIGTERM, SIGINT), in this order, so that nothing is lost that was begun:
+Stop (SIGTERM, SIGINT, SIGHUP), in this order, so that nothing is lost that was begun:
 
 1. /readyz fails; the controllers end, and another replica may lead; watches end, with a last
    bookmark; no connection is accepted any more.
@@ -46,7 +46,7 @@ def run(config: Config, handover: Handover | None = None) -> int:
     if handover is not None:
         config, who = share(config, handover), f"worker {handover.number} "
     serving = _serve(config, handover)
-    return execute(serving, uvloop.run, log_level=config.log_level, who=who)
+    return execute(serving, uvloop.run, config, who)
 
 
 async def _serve(config: Config, handover: Handover | None) -> int:

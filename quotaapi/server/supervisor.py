@@ -10,7 +10,7 @@ none has ever served, the configuration is to blame, and its exit code is the su
 that lives and reports nothing is killed. When the supervisor is gone, the workers see the end of
 their channels and end, too, and the kernel ends etcd.
 
-Stop (SIGTERM, SIGINT): the port is closed; all workers stop at the same time, each as a server does
+Stop (SIGTERM, SIGINT, SIGHUP): the port is closed; all workers stop at the same time, each as a server does
 alone (server.lifecycle); etcd ends last.
 """
 
@@ -57,7 +57,7 @@ _ENDING_SECONDS: Final = 10.0
 
 def run(config: Config) -> int:
     """Serve until a signal; the exit code."""
-    return execute(_supervise(config), asyncio.run, log_level=config.log_level, who="supervisor ")
+    return execute(_supervise(config), asyncio.run, config, "supervisor ")
 
 
 async def _supervise(config: Config) -> int:

@@ -80,10 +80,18 @@ class ClientStatistics:
 
 
 def tls_context(*, ca_file: str = "", cert_file: str = "", key_file: str = "") -> ssl.SSLContext:
-    """How to check etcd's certificate (without `ca_file`: by the system's CAs) and which to show."""
-    context = ssl.create_default_context(cafile=ca_file or None)
-    if cert_file:
-        context.load_cert_chain(cert_file, key_file or None)
+    """How to check etcd's certificate (without `ca_file`: by the system's CAs) and which to show.
+
+    Raises OSError that names the file which cannot be used.
+    """
+    files = ca_file
+    try:
+        context = ssl.create_default_context(cafile=ca_file or None)
+        if cert_file:
+            files = f"{cert_file} and {key_file}"
+            context.load_cert_chain(cert_file, key_file or None)
+    except OSError as error:
+        raise OSError(f"{files}: {error}") from error
     return context
 
 

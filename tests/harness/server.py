@@ -146,17 +146,21 @@ class ServerProcess:
             process.wait(STOP_SECONDS)
 
     def stop(self) -> int:
-        """SIGTERM, then the exit code; a process that does not end in time is killed and is an error."""
+        """As `end`, with SIGTERM."""
+        return self.end(signal.SIGTERM)
+
+    def end(self, signum: signal.Signals) -> int:
+        """The signal, then the exit code; a process that does not end in time is killed and is an error."""
         process, self._process = self._process, None
         if process is None:
             return 0
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(signum)
         try:
             return process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(STOP_SECONDS)
-            raise AssertionError(f"SIGTERM did not end it; its log:\n{self.log()}") from None
+            raise AssertionError(f"{signum.name} did not end it; its log:\n{self.log()}") from None
 
     def ssl_context(self, *, admin: bool = True) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=str(self.data_dir / "ca.crt"))

@@ -1,14 +1,19 @@
 """A server process: how it starts, what it leaves, how it ends."""
 
+import re
+import signal
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
 from apis.meta import codec
+from quotaapi import tls
+from quotaapi.server.composition import utc_now
 from tests.builders import a_quota
-from tests.harness.server import GROUP_PATH, ROOT, ServerProcess
+from tests.harness.server import GROUP_PATH, READY_SECONDS, ROOT, ServerProcess
 
 pytestmark = pytest.mark.integration
 
@@ -50,6 +55,63 @@ def test_sigterm_ends_open_watches_and_the_process_cleanly_and_what_was_stored_s
 
         assert (tmp_path / "data" / "ca.crt").read_bytes() == certificate
         assert server.request("GET", f"{QUOTAS}/kept").status_code == 200
+
+
+def test_the_end_of_its_terminal_ends_it_cleanly(tmp_path) -> None:
+    with ServerProcess(tmp_path / "data") as server:
+        code = server.end(signal.SIGHUP)
+
+        assert (code, "stopped" in server.log()) == (0, True), server.log()
+
+
+def test_the_printed_lines_can_be_pasted_whatever_the_directory_is_called(tmp_path) -> None:
+    with ServerProcess(tmp_path / "a directory's name") as server:
+        curl = next(line for line in server.log().splitlines() if line.startswith("  curl "))
+
+        done = subprocess.run(["sh", "-c", curl], capture_output=True, timeout=20, check=False)
+
+        assert b"APIResourceList" in done.stdout, done.stderr
+
+
+def test_a_given_certificate_is_what_the_printed_lines_trust(tmp_path) -> None:
+    made = tls.ensure(tmp_path / "elsewhere", "127.0.0.1", utc_now)
+    pair = (
+        "--tls-cert-file",
+        str(made.server_cert),
+        "--tls-private-key-file",
+        str(made.server_key),
+    )
+    server = ServerProcess(tmp_path / "data", arguments=pair)
+    server.launch()
+    try:
+        deadline = time.monotonic() + READY_SECONDS
+        while "  curl " not in server.log():
+            assert time.monotonic() < deadline, server.log()
+            time.sleep(0.05)  # another process: there is nothing to wait on
+        curl = next(line for line in server.log().splitlines() if line.startswith("  curl "))
+
+        done = subprocess.run(["sh", "-c", curl], capture_output=True, timeout=20, check=False)
+    finally:
+        server.stop()
+
+    assert b"APIResourceList" in done.stdout, done.stderr
+
+
+def test_every_request_is_logged_where_that_is_asked_for(tmp_path) -> None:
+    with ServerProcess(tmp_path / "data", arguments=("--v", "3")) as server:
+        server.request("GET", f"{QUOTAS}?limit=7", headers={"User-Agent": 'an "agent"'})
+        server.request("GET", f"{QUOTAS}/absent%0Aforged")
+        server.stop()
+        lines = [line for line in server.log().splitlines() if "quotaapi.http: " in line]
+
+    listed, absent = (line for line in lines if "/readyz" not in line)
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z I quotaapi\.http: HTTP ", listed)
+    assert 'verb="LIST"' in listed
+    assert f'URI="{GROUP_PATH}/{QUOTAS}?limit=7"' in listed
+    assert 'user="admin"' in listed
+    assert r'userAgent="an \"agent\""' in listed
+    assert listed.endswith("resp=200")
+    assert absent.endswith("resp=404")
 
 
 def test_the_start_tells_how_to_reach_it_and_what_is_not_checked(tmp_path) -> None:

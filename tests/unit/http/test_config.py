@@ -1,6 +1,8 @@
 """The command line."""
 
 from argparse import ArgumentParser
+from dataclasses import fields
+from itertools import chain, combinations
 from pathlib import Path
 
 import pytest
@@ -28,7 +30,7 @@ def test_flags_are_those_of_kube_apiserver() -> None:
             *("--bind-address", "::1", "--secure-port", "6443", "--etcd-prefix", "/other"),
             *("--etcd-servers", "http://a:2379,https://b:2379/", "--request-timeout", "1m30s"),
             *("--min-request-timeout", "300", "--max-requests-inflight", "10"),
-            *("--token-auth-file", "tokens.csv", "--v", "6", "--workers", "3"),
+            *("--token-auth-file", __file__, "--v", "6", "--workers", "3"),
         ]
     )
 
@@ -41,8 +43,9 @@ def test_flags_are_those_of_kube_apiserver() -> None:
         min_request_timeout_seconds=300.0,
         max_requests_inflight=10,
         workers=3,
-        token_auth_file=Path("tokens.csv"),
+        token_auth_file=Path(__file__),
         log_level="DEBUG",
+        log_requests=True,
     )
 
 
@@ -60,13 +63,55 @@ def test_a_stand_alone_server_refuses_to_listen_beyond_loopback(address) -> None
 
 
 def test_behind_a_cluster_it_may_listen_everywhere() -> None:
-    config = parse(["--bind-address", "0.0.0.0", "--kubeconfig", "k"])
+    config = parse(["--bind-address", "0.0.0.0", "--kubeconfig", __file__])
 
     assert (config.bind_address, config.kubeconfig, config.delegated) == (
         "0.0.0.0",
-        Path("k"),
+        Path(__file__),
         True,
     )
+
+
+_CERTIFICATE = ("--tls-cert-file", __file__, "--tls-private-key-file", __file__)
+
+
+@pytest.mark.parametrize("users", ["--token-auth-file", "--client-ca-file"])
+def test_a_stand_alone_server_is_opened_to_users_that_were_named(users) -> None:
+    address = ("--bind-address", "0.0.0.0")
+    named = (("--stand-alone",), _CERTIFICATE, (users, __file__))
+
+    assert parse([*address, *chain(*named)]).bind_address == "0.0.0.0"
+    for two in combinations(named, 2):
+        with pytest.raises(ConfigError, match="loopback addresses only"):
+            parse([*address, *chain(*two)])
+
+
+def test_what_is_logged_is_chosen_by_level_or_verbosity_and_the_level_counts() -> None:
+    def chosen(*flags: str) -> tuple[str, bool]:
+        config = parse(flags)
+        return config.log_level, config.log_requests
+
+    assert chosen() == ("INFO", False)
+    assert chosen("--log-level", "debug") == ("DEBUG", True)
+    assert chosen("-v", "3") == ("INFO", True)
+    assert chosen("-v", "4") == ("DEBUG", True)
+    assert chosen("-v", "4", "--log-level", "Warning") == ("WARNING", True)
+
+
+_FILES = [
+    f"--{field.name.replace('_', '-')}"
+    for field in fields(Config)
+    if "Path |" in str(field.type) and field.name != "data_dir"
+]
+
+
+@pytest.mark.parametrize("option", _FILES)
+def test_a_file_that_cannot_be_read_is_named_with_its_option(option, tmp_path) -> None:
+    with pytest.raises(ConfigError, match=f"{option} {tmp_path}: Is a directory"):
+        parse([
+            *("--kubeconfig", __file__, *_CERTIFICATE),
+            *("--etcd-certfile", __file__, "--etcd-keyfile", __file__, option, str(tmp_path)),
+        ])  # fmt: skip
 
 
 def test_outside_of_a_pod_nothing_is_delegated_unasked() -> None:
@@ -116,7 +161,9 @@ def test_flags_that_cannot_be_read_end_the_program(flags, capsys) -> None:
     with pytest.raises(SystemExit):
         parse(flags)
 
-    assert "error" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("quotaapi serve: ")
+    assert len(said.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -135,6 +182,14 @@ def test_what_is_no_duration_is_refused(text) -> None:
 
 def test_version_prints_the_version(capsys) -> None:
     assert (main(["version"]), capsys.readouterr().out) == (0, f"{__version__}\n")
+
+
+@pytest.mark.parametrize("before", [(), ("serve",), ("audit",)])
+def test_so_does_the_option(before, capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*before, "--version"])
+
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"{__version__}\n")
 
 
 def test_a_refused_configuration_is_exit_code_2(capsys) -> None:

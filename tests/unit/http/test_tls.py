@@ -98,7 +98,8 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path) -> None:
 def test_the_kubeconfig_holds_all_that_kubectl_needs(tmp_path) -> None:
     path = tmp_path / "admin.kubeconfig"
 
-    kubeconfig.write(path, "https://127.0.0.1:1", ensure(tmp_path / "data"))
+    made = ensure(tmp_path / "data")
+    kubeconfig.write(path, "https://127.0.0.1:1", made.ca_cert, made)
 
     config = codec.decode_yaml(path.read_bytes()).value
     assert config["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:1"

@@ -1,0 +1,31 @@
+"""What all commands' option parsers have in common."""
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NoReturn
+
+from quotaapi import __version__
+
+
+class Parser(argparse.ArgumentParser):
+    """A wrong option is one line that says what is wrong and where the options are listed."""
+
+    def __init__(self, prog: str, *, description: str = "", epilog: str = "") -> None:
+        super().__init__(prog, description=description, epilog=epilog, allow_abbrev=False)
+        self.add_argument("--version", action="version", version=__version__)
+
+    def error(self, message: str) -> NoReturn:
+        """Exit code 2."""
+        self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` lists the options\n")
+
+
+def file_faults(files: Iterable[tuple[str, Path]]) -> list[str]:
+    """One line for each `(option, path)` that names a file which cannot be read."""
+    faults = []
+    for option, path in files:
+        try:
+            path.open("rb").close()
+        except OSError as error:
+            faults.append(f"{option} {path}: {error.strerror}")
+    return faults
