@@ -1,42 +1,55 @@
-"""What the ShootLimitRanges of a namespace allow and fill in: LimitRanger's semantics for shoots.
+"""What the ShootLimitRanges of a namespace allow: LimitRanger's semantics for shoots.
 
 A worker's request of a resource is what it uses at autoScalerMin machines, its limit at
 autoScalerMax. All comparisons are exact: a ratio is compared as `limit > request * ratio`.
+
+Of an update only what it changes is judged, as quotas do it: what was beyond a bound may stay there
+and may come nearer to it. Both sides are at the same prices.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from admission.metering.charges import Usage, UsageByType
-from admission.metering.demand import demand_of
+from admission.metering.demand import Demand, Pool, demand_of
 from admission.metering.evaluators import quantity_text
 from admission.metering.ranges import Limit, Range, by_name
-from apis.garden.v1beta1.common import dict_at, list_at, text_at
-from apis.garden.v1beta1.shoot import OWN_VOLUMES, WITHOUT_MACHINES
-from apis.garden.v1beta1.workers import providers_in
-from apis.meta.quantity import NANOS, text_of
+from apis.meta.quantity import NANOS
 from apis.meta.transaction import Object
 
-GIBI = 2**30 * NANOS
 _MICROS = 10**6
 
-ClassOf = Callable[[str, str], str | None]
-"""(provider, volume type) -> the volume's class, None for an unknown type."""
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """`ranges`: every range that forbids it. `worker`: the first of the workers that do it, by its
+    index; None for the shoot as a whole."""
+
+    worker: int | None
+    ranges: list[str] = field(default_factory=list)
 
 
-def violations(ranges: Iterable[Range], usage: UsageByType) -> list[str]:
-    """Everything that any range forbids, each said once, in Kubernetes' words."""
-    subjects = {
-        "Shoot": (usage.shoot,),
-        "Worker": usage.workers,
-        "Machine": usage.machines,
-    }
-    messages: dict[str, None] = {}
+def violations(
+    ranges: Iterable[Range],
+    usage: UsageByType,
+    old: UsageByType | None = None,
+    old_workers: Sequence[int | None] = (),
+) -> dict[str, Violation]:
+    """Everything that any range forbids, each said once, in Kubernetes' words.
+
+    `old`: what an update starts from. `old_workers`: for each worker its index there, None for a
+    new one.
+    """
+    subjects = _subjects(usage, old, old_workers)
+    found: dict[str, Violation] = {}
     for item in by_name(ranges):
         for limit in item.limits:
-            for subject in subjects.get(limit.type, ()):
-                messages.update(dict.fromkeys(_violations(limit, subject)))
-    return list(messages)
+            for worker, new, before in subjects.get(limit.type, ()):
+                for message in _violations(limit, new, before):
+                    names = found.setdefault(message, Violation(worker)).ranges
+                    if item.name not in names:
+                        names.append(item.name)
+    return found
 
 
 def same_bounds(new: Object, old: Object) -> bool:
@@ -44,63 +57,77 @@ def same_bounds(new: Object, old: Object) -> bool:
     return new["spec"] == old["spec"] or _bounded(new) == _bounded(old)
 
 
-def fill_in(shoot: Object, ranges: Iterable[Range], class_of: ClassOf) -> None:
-    """Give workers what they leave open, field by field; the first range by name that has it wins.
-
-    The shoot has not been validated: what has not the expected shape is left for validation.
-    """
-    ordered = by_name(ranges)
-    cloud = dict_at(shoot, "spec", "cloud")
-    for provider in providers_in(cloud):
-        for worker in list_at(cloud, provider, "workers"):
-            if type(worker) is dict:
-                _fill_worker(worker, ordered, provider, class_of)
+def same_workers(new: Demand, old: Demand) -> list[int | None]:
+    """For each worker of `new` its index in `old`: by name, or as one that is only renamed."""
+    by_names = {pool.name: index for index, pool in enumerate(old.pools)}
+    found = [by_names.pop(pool.name, None) for pool in new.pools]
+    renamed = {_pool_key(old.pools[index]): index for index in by_names.values()}
+    for index, pool in enumerate(new.pools):
+        if found[index] is None:
+            found[index] = renamed.pop(_pool_key(pool), None)
+    return found
 
 
-def _fill_worker(
-    worker: dict[str, Any], ranges: list[Range], provider: str, class_of: ClassOf
-) -> None:
-    if provider not in WITHOUT_MACHINES:
-        _fill(worker, "machineType", (item.default_machine_type for item in ranges))
-        if provider not in OWN_VOLUMES:
-            _fill(worker, "volumeType", (item.default_volume_type for item in ranges))
-            # The class follows from the type, so the size comes after it.
-            volume_class = class_of(provider, text_at(worker, "volumeType"))
-            if volume_class:
-                metric = f"storage.{volume_class}"
-                _fill(worker, "volumeSize", (_volume_size(item, metric) for item in ranges))
-    _fill(worker, "autoScalerMin", (_machines(item, request=True) for item in ranges))
-    _fill(worker, "autoScalerMax", (_machines(item, request=False) for item in ranges))
+Subject = tuple[int | None, Usage, Usage | None]
+"""(index of the worker, what it uses, what it used before)."""
 
 
-def _violations(limit: Limit, usage: Usage) -> Iterable[str]:
+def _subjects(
+    usage: UsageByType, old: UsageByType | None, old_workers: Sequence[int | None]
+) -> dict[str, list[Subject]]:
+    def paired(new: Sequence[Usage], before: Sequence[Usage]) -> list[Subject]:
+        indexes = old_workers or [None] * len(new)
+        return [
+            (index, item, None if at is None else before[at])
+            for index, (item, at) in enumerate(zip(new, indexes, strict=True))
+        ]
+
+    return {
+        "Shoot": [(None, usage.shoot, old.shoot if old else None)],
+        "Worker": paired(usage.workers, old.workers if old else ()),
+        "Machine": paired(usage.machines, old.machines if old else ()),
+    }
+
+
+def _violations(limit: Limit, usage: Usage, old: Usage | None) -> Iterator[str]:
     """A metric that does not apply (a class that the subject has no disks of) is not bounded."""
-    for bound in limit.minimum:
-        request = usage.requests.get(bound.metric)
-        if request is not None and request < bound.amount:
-            bounded = quantity_text(bound.metric, bound.amount)
-            asked = quantity_text(bound.metric, request)
-            yield (
-                f"minimum {bound.metric} usage per {limit.type} is {bounded}, "
-                f"but request is {asked}"
-            )
-    for bound in limit.maximum:
-        used = usage.limits.get(bound.metric)
-        if used is not None and used > bound.amount:
-            bounded = quantity_text(bound.metric, bound.amount)
-            asked = quantity_text(bound.metric, used)
-            yield (
-                f"maximum {bound.metric} usage per {limit.type} is {bounded}, but limit is {asked}"
-            )
-    for bound in limit.ratio:
-        request = usage.requests.get(bound.metric)
-        used = usage.limits.get(bound.metric)
+    before = old or Usage({}, {})
+    for metric, amount in limit.amounts["min"].items():
+        request, was = usage.requests.get(metric), before.requests.get(metric)
+        if request is not None and request < amount and (was is None or request < was):
+            bounded = quantity_text(metric, amount)
+            asked = quantity_text(metric, request)
+            yield f"minimum {metric} usage per {limit.type} is {bounded}, but request is {asked}"
+    for metric, amount in limit.amounts["max"].items():
+        used, was = usage.limits.get(metric), before.limits.get(metric)
+        if used is not None and used > amount and (was is None or used > was):
+            bounded = quantity_text(metric, amount)
+            asked = quantity_text(metric, used)
+            yield f"maximum {metric} usage per {limit.type} is {bounded}, but limit is {asked}"
+    for metric, amount in limit.amounts["maxLimitRequestRatio"].items():
+        request, used = usage.requests.get(metric), usage.limits.get(metric)
         # Both sides in nanos squared: nothing is divided, nothing rounded.
-        if request is not None and used is not None and used * NANOS > request * bound.amount:
+        if (
+            request is not None
+            and used is not None
+            and used * NANOS > request * amount
+            and _is_steeper(metric, usage, before)
+        ):
             yield (
-                f"{bound.metric} max limit to request ratio per {limit.type} is "
-                f"{_decimal(bound.amount, NANOS)}, but {_provided(used, request)}"
+                f"{metric} max limit to request ratio per {limit.type} is "
+                f"{_decimal(amount, NANOS)}, but {_provided(used, request)}"
             )
+
+
+def _is_steeper(metric: str, usage: Usage, before: Usage) -> bool:
+    """Whether the ratio of limit to request has grown; without a request, whether the limit has."""
+    old_request, old_limit = before.requests.get(metric), before.limits.get(metric)
+    if old_request is None or old_limit is None:
+        return True
+    request, limit = usage.requests[metric], usage.limits[metric]
+    if not request and not old_request:
+        return limit > old_limit
+    return limit * old_request > old_limit * request
 
 
 def _provided(limit: int, request: int) -> str:
@@ -118,35 +145,10 @@ def _decimal(numerator: int, denominator: int) -> str:
 
 def _bounded(shoot: Object) -> tuple[object, ...]:
     demand = demand_of(shoot)
-    pools = sorted(
-        (p.machine_type, p.volume_type, p.volume_size or 0, p.minimum, p.maximum)
-        for p in demand.pools
-    )
-    return demand.provider, demand.load_balancers, pools
+    return demand.provider, demand.load_balancers, sorted(map(_pool_key, demand.pools))
 
 
-def _fill(worker: dict[str, Any], field: str, values: Iterable[object]) -> None:
-    if worker.get(field) is None:
-        value = next((value for value in values if value is not None), None)
-        if value is not None:
-            worker[field] = value
-
-
-def _volume_size(item: Range, metric: str) -> str | None:
-    """As volume sizes are written, `<n>Gi`, where it is a whole number of them. One machine's
-    request and limit are the same, so either default will do."""
-    amount = item.default("Machine", metric, request=False)
-    if amount is None:
-        amount = item.default("Machine", metric, request=True)
-    if amount is None:
-        return None
-    size, rest = divmod(amount, GIBI)
-    return text_of(amount, "BinarySI") if rest else f"{size}Gi"
-
-
-def _machines(item: Range, *, request: bool) -> int | None:
-    """A number of machines; a fraction of one is no default."""
-    amount = item.default("Worker", "machines", request=request)
-    if amount is None or amount % NANOS:
-        return None
-    return amount // NANOS
+def _pool_key(pool: Pool) -> tuple[str, str, int, int, int]:
+    """What ranges judge a worker by: everything but its name."""
+    size = pool.volume_size or 0
+    return pool.machine_type, pool.volume_type, size, pool.minimum, pool.maximum

@@ -1,21 +1,32 @@
 """Fills in and enforces the ShootLimitRanges of a shoot's namespace."""
 
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
 from admission.metering.cache import Parsed
-from admission.metering.charges import Unpriceable, requests_and_limits
-from admission.metering.limits import fill_in, same_bounds, violations
+from admission.metering.charges import Unpriceable, UsageByType, requests_and_limits
+from admission.metering.demand import demand_of
+from admission.metering.limits import Violation, same_bounds, same_workers, violations
 from admission.metering.prices import NOTHING_LISTED, ProfilePrices, of_record
-from admission.metering.ranges import Range, parse_range
+from admission.metering.range_defaults import fill_in
+from admission.metering.ranges import Range, contradictions, parse_range
 from admission.plugins.lookups import SHOOTS, LimitRanges, Profiles, Shoots
 from apis.garden.v1beta1.common import text_at
+from apis.garden.v1beta1.shootlimitrange import SHOOT_LIMIT_RANGE
 from apis.meta import errors
-from apis.meta.request import Attributes, Operation
+from apis.meta.fields import blame_defaults
+from apis.meta.request import Attributes
 from apis.meta.transaction import Object, Record
+
+MAX_TOLD = 10
+"""Warnings of one write, and defaults that a refusal explains."""
 
 
 class ShootLimitRange:
     """A mutating plugin (defaults) and a validating one (limits) with the same lookups.
 
-    Nothing is judged that leaves the demand as it was, nor a shoot that is being deleted.
+    Nothing is judged that leaves the demand as it was, nor a shoot that is being deleted. A range
+    itself is taken as it is; where it contradicts another its author is warned.
     """
 
     def __init__(self, ranges: LimitRanges, profiles: Profiles, shoots: Shoots) -> None:
@@ -38,29 +49,60 @@ class ShootLimitRange:
             price = prices.get(provider, NOTHING_LISTED).volume(volume_type)
             return None if price is None else price.storage_class
 
-        fill_in(obj, ranges, class_of)
+        filled = fill_in(obj, ranges, class_of)
+        attributes.defaulted.update(
+            {path: f"ShootLimitRange {name}" for path, name in filled.items()}
+        )
 
     async def validate(self, attributes: Attributes) -> None:
         obj, old = attributes.obj, attributes.old
-        if obj is None or not _concerns(attributes):
+        if obj is None:
             return
-        if old is not None and same_bounds(obj, old):
+        if attributes.resource is SHOOT_LIMIT_RANGE:
+            await self._warn(attributes, obj)
+            return
+        if not _concerns(attributes) or (old is not None and same_bounds(obj, old)):
             return
         ranges = await self._of_namespace(attributes.namespace)
         if not ranges:
             return
-        resource, name = attributes.resource, attributes.name
-        stored = None
-        if attributes.operation is Operation.UPDATE:
-            stored = await self._shoots.stored_prices(attributes.namespace, name)
+        found = await self._judge(attributes, obj, ranges)
+        if found:
+            raise _refusal(attributes, obj, found)
+
+    async def _judge(
+        self, attributes: Attributes, obj: Object, ranges: list[Range]
+    ) -> Mapping[str, Violation]:
+        old = attributes.old
+        profile, stored = await self._profile(obj), None
+        if old is not None:
+            namespace, name = attributes.namespace, attributes.name
+            stored = await self._shoots.stored_prices(namespace, name)
         try:
-            usage = requests_and_limits(obj, await self._profile(obj), stored)
+            usage = requests_and_limits(obj, profile, stored)
         except Unpriceable as unknown:
-            raise errors.invalid(resource.kind, resource.group, name, unknown.errors) from unknown
-        messages = violations(ranges, usage)
-        if messages:
-            why = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
-            raise errors.forbidden(resource, name, why)
+            resource = attributes.resource
+            faults = blame_defaults(unknown.errors, attributes.defaulted)
+            raise errors.invalid(
+                resource.kind, resource.group, attributes.name, faults
+            ) from unknown
+        if old is None:
+            return violations(ranges, usage)
+        try:
+            before: UsageByType = requests_and_limits(old, profile, stored)
+        except Unpriceable:
+            return violations(ranges, usage)  # nothing to compare with, so all of it is judged
+        workers = same_workers(demand_of(obj), demand_of(old))
+        return violations(ranges, usage, before, workers)
+
+    async def _warn(self, attributes: Attributes, obj: Object) -> None:
+        old = attributes.old
+        if old is not None and old["spec"] == obj["spec"]:
+            return
+        own = parse_range(obj)
+        others = await self._of_namespace(attributes.namespace)
+        found = contradictions(own, (other for other in others if other.name != own.name))
+        attributes.warnings.extend(islice(found, MAX_TOLD))
 
     async def _of_namespace(self, namespace: str) -> list[Range]:
         records = await self._ranges.limit_ranges(namespace)
@@ -69,6 +111,32 @@ class ShootLimitRange:
     async def _profile(self, shoot: Object) -> Record | None:
         name = text_at(shoot, "spec", "cloud", "profile")
         return await self._profiles.profile(name) if name else None
+
+
+def _refusal(
+    attributes: Attributes, obj: Object, found: Mapping[str, Violation]
+) -> errors.StatusError:
+    """Kubernetes' words, each with the ranges that say so, then what the client did not write."""
+    texts = [f"{message} ({_ranges(item.ranges)})" for message, item in found.items()]
+    why = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    defaults = list(islice(_defaults(attributes, obj, found), MAX_TOLD))
+    if defaults:
+        why = f"{why}; {', '.join(defaults)}"
+    return errors.forbidden(attributes.resource, attributes.name, why)
+
+
+def _ranges(names: list[str]) -> str:
+    return f"ShootLimitRange{'s' if len(names) > 1 else ''} {', '.join(names)}"
+
+
+def _defaults(attributes: Attributes, obj: Object, found: Mapping[str, Violation]) -> Iterator[str]:
+    """What was filled into the workers that are refused; into all, where the shoot is."""
+    refused = {item.worker for item in found.values()}
+    for worker, pool in enumerate(demand_of(obj).pools):
+        if worker in refused or None in refused:
+            for path, by in attributes.defaulted.items():
+                if path.startswith(f"{pool.path}."):
+                    yield f"{path} is the default of {by}"
 
 
 def _concerns(attributes: Attributes) -> bool:

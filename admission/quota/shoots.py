@@ -186,6 +186,7 @@ class ShootChange:
                 refusals.append(refusal(quota.name, over, used, delta))
             if quota.machine_types is not None and self._obj is not None:
                 wrong = forbidden_machine_types(self._obj, self._old, quota.machine_types)
+                wrong = fields.blame_defaults(wrong, self._attributes.defaulted)
                 refusals.extend(f"quota {quota.name}: {error}" for error in wrong)
         if refusals:
             raise self._forbidden("; ".join(refusals))
@@ -221,4 +222,5 @@ class ShootChange:
 
 def invalid(attributes: Attributes, causes: tuple[fields.FieldError, ...]) -> errors.StatusError:
     resource = attributes.resource
-    return errors.invalid(resource.kind, resource.group, attributes.name, list(causes))
+    faults = fields.blame_defaults(causes, attributes.defaulted)
+    return errors.invalid(resource.kind, resource.group, attributes.name, faults)

@@ -1,6 +1,6 @@
 """Field paths and what is wrong with a field: `field.Error` of apimachinery."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from enum import StrEnum
 from math import isfinite
@@ -38,6 +38,19 @@ class FieldError:
 
     def __str__(self) -> str:
         return f"{self.field}: {self.message}"
+
+
+def blame_defaults(errors: Sequence[FieldError], defaulted: Mapping[str, str]) -> list[FieldError]:
+    """Of a fault at a field that the client left open, say whose default it is.
+
+    `defaulted`: field path -> what it was filled in from.
+    """
+    return [
+        FieldError(error.type, error.field, f"{error.message}; this is the default of {by}")
+        if (by := defaulted.get(error.field)) is not None
+        else error
+        for error in errors
+    ]
 
 
 def required(path: str, detail: str = "") -> FieldError:

@@ -37,6 +37,8 @@ class Attributes:
     `subresource` is "" or "status". `options`: `dry_run` judges without storing.
     `warnings`: what the client is to be told should the write go through, a sentence each. Whoever
     looks at the operation may add to it; said twice counts once, since plugins may run again.
+    `defaulted`: field path -> what admission filled it in from, for refusals not to speak as if the
+    client had written it.
     """
 
     operation: Operation
@@ -49,3 +51,4 @@ class Attributes:
     subresource: str = ""
     dry_run: bool = False
     warnings: list[str] = field(default_factory=list, compare=False)
+    defaulted: dict[str, str] = field(default_factory=dict, compare=False)

@@ -36,7 +36,7 @@ async def settle(
     resource, heavy = machinery.resource, machinery.heavy
     found, before = await heavy.step(size, _typed, resource, new, old)
     await machinery.mutate(attributes)
-    attributes.warnings.extend(await heavy.step(size, _judge, resource, new, old, found, before))
+    attributes.warnings.extend(await heavy.step(size, _judge, attributes, new, old, found, before))
 
 
 def _typed(resource: Resource, new: Object, old: Object | None) -> tuple[list[FieldError], bytes]:
@@ -45,16 +45,17 @@ def _typed(resource: Resource, new: Object, old: Object | None) -> tuple[list[Fi
 
 
 def _judge(
-    resource: Resource, new: Object, old: Object | None, found: list[FieldError], before: bytes
+    attributes: Attributes, new: Object, old: Object | None, found: list[FieldError], before: bytes
 ) -> list[str]:
     """The warnings. `found` and `before` are what `_typed` answered."""
+    resource = attributes.resource
     resource.defaults(new)
     if _content(new) != before:
         resource.schema.default(new)
         found = resource.schema.validate(new)
     if old is not None:
         metadata.advance_generation(new, old)
-    validation.check(resource, new, old, schema_errors=found)
+    validation.check(resource, new, old, schema_errors=found, defaulted=attributes.defaulted)
     known = None if old is None else old["metadata"]
     return resource.warnings(new, old) + metadata.finalizer_warnings(new["metadata"], known)
 

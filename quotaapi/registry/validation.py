@@ -1,5 +1,7 @@
 """422s: everything that is wrong with an object, at once."""
 
+from collections.abc import Mapping, Sequence
+
 from apis.meta import errors, fields, names
 from apis.meta.fields import ErrorType, FieldError
 from apis.meta.resource import Resource
@@ -22,16 +24,24 @@ def check_types(resource: Resource, new: Object, old: Object | None) -> list[Fie
 
 
 def check(
-    resource: Resource, new: Object, old: Object | None, *, schema_errors: list[FieldError]
+    resource: Resource,
+    new: Object,
+    old: Object | None,
+    *,
+    schema_errors: list[FieldError],
+    defaulted: Mapping[str, str],
 ) -> None:
-    """Refuse an object (`old` None) or an update that is invalid in any way."""
+    """Refuse an object (`old` None) or an update that is invalid in any way.
+
+    `defaulted`: as `Attributes` has it.
+    """
     found = _claims(resource, new, old) + schema_errors
     if not any(error.type is ErrorType.TYPE_INVALID for error in schema_errors):
         if old is not None:
             found += resource.schema.validate_update(new, old)
         found += resource.rules(new, old)
     if found:
-        _refuse(resource, new, found)
+        _refuse(resource, new, fields.blame_defaults(found, defaulted))
 
 
 def _claims(resource: Resource, new: Object, old: Object | None) -> list[FieldError]:
@@ -48,5 +58,5 @@ def _claims(resource: Resource, new: Object, old: Object | None) -> list[FieldEr
     return found
 
 
-def _refuse(resource: Resource, obj: Object, found: list[FieldError]) -> None:
+def _refuse(resource: Resource, obj: Object, found: Sequence[FieldError]) -> None:
     raise errors.invalid(obj["kind"], resource.group, obj["metadata"].get("name", ""), found)

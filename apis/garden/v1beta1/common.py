@@ -102,7 +102,7 @@ def metric_name_errors(
     first: dict[str, str] = {}
     for name, value in metrics.items():
         canonical = canonical_metric(name)
-        if canonical is None or not _is_known(name, known):
+        if canonical is None or not is_known(name, known):
             yield fields.not_supported(f"{path}[{name}]", name, known)
         elif canonical in first:
             detail = f"is the same metric as {first[canonical]}: only one of the two may be given"
@@ -111,7 +111,8 @@ def metric_name_errors(
             first[canonical] = name
 
 
-def _is_known(name: str, known: tuple[str, ...]) -> bool:
+def is_known(name: str, known: tuple[str, ...]) -> bool:
+    """Whether `known`, with classes written as `<class>`, has the name."""
     return name in known or f"{name.partition('.')[0]}.<class>" in known
 
 

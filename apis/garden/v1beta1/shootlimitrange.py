@@ -7,12 +7,14 @@ from apis.garden.v1beta1.common import (
     AGE,
     bounded,
     dict_at,
+    is_known,
     list_at,
     metric_name_errors,
     metric_quantities,
     text_at,
 )
 from apis.garden.v1beta1.metrics import canonical_metric
+from apis.garden.v1beta1.shoot import MAX_MACHINES
 from apis.meta import fields
 from apis.meta.fields import FieldError
 from apis.meta.quantity import NANOS, nanos_of
@@ -27,7 +29,28 @@ LIMITED = ("cpu", "gpu", "loadbalancer", "machines", "memory", "storage.<class>"
 """The metrics that a limit may name. A limit is about one shoot, worker or machine, by the
 canonical names alone."""
 
-_AMOUNTS = ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")
+AMOUNTS = ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")
+
+_FILLED_IN: Mapping[str, tuple[str, ...]] = {
+    "Worker": ("machines",),
+    "Machine": ("storage.<class>",),
+}
+"""By type: of what a default can be filled in, since a field of a worker holds it."""
+
+_GIBI = 2**30 * NANOS
+
+
+def whole_machines(nanos: int) -> int | None:
+    """As a worker's autoScalerMin and autoScalerMax can be; None for any other amount."""
+    machines, rest = divmod(nanos, NANOS)
+    return machines if not rest and machines <= MAX_MACHINES else None
+
+
+def whole_gibi(nanos: int) -> int | None:
+    """The number of a worker's volumeSize; None for any other amount."""
+    size, rest = divmod(nanos, _GIBI)
+    return size if not rest and 0 < size < 10**10 else None
+
 
 _LIMIT = Struct(
     doc="The limits of one type.",
@@ -37,26 +60,56 @@ _LIMIT = Struct(
         ),
         "min": metric_quantities("The least of a request, which is at autoScalerMin machines."),
         "max": metric_quantities("The most of a limit, which is at autoScalerMax machines."),
-        "default": metric_quantities("The limit where none is given."),
-        "defaultRequest": metric_quantities("The request where none is given."),
+        "default": metric_quantities(
+            "The limit where none is given: `machines` of a Worker for autoScalerMax, "
+            "`storage.<class>` of a Machine for volumeSize. Absent: max."
+        ),
+        "defaultRequest": metric_quantities(
+            "The request where neither it nor a limit is given: `machines` of a Worker for "
+            "autoScalerMin, `storage.<class>` of a Machine for volumeSize. Absent: the default, "
+            "else max, else min."
+        ),
         "maxLimitRequestRatio": metric_quantities("The most that a limit may be of its request."),
     },
     required=("type",),
 )
 
 
-def _rules(new: Object, _old: Object | None) -> Iterator[FieldError]:
+def _rules(new: Object, old: Object | None) -> Iterator[FieldError]:
+    stored = {text_at(limit, "type"): limit for limit in list_at(old, "spec", "limits")}
     for index, limit in enumerate(list_at(new, "spec", "limits")):
-        path = f"spec.limits[{index}]"
-        amounts = {name: dict_at(limit, name) for name in _AMOUNTS}
-        for name in _AMOUNTS:
+        path, limited = f"spec.limits[{index}]", text_at(limit, "type")
+        amounts = {name: dict_at(limit, name) for name in AMOUNTS}
+        for name in AMOUNTS:
             yield from metric_name_errors(f"{path}.{name}", amounts[name], LIMITED)
-        if text_at(limit, "type") == "Shoot":
-            detail = "may not be specified when `type` is 'Shoot'"
-            for name in ("default", "defaultRequest"):
-                if amounts[name]:
-                    yield fields.forbidden(f"{path}.{name}", detail)
+        for name in ("default", "defaultRequest"):
+            if limited == "Shoot" and amounts[name]:
+                detail = "may not be specified when `type` is 'Shoot'"
+                yield fields.forbidden(f"{path}.{name}", detail)
+            elif limited in _FILLED_IN:
+                kept = dict_at(stored.get(limited), name)
+                changed = {m: text for m, text in amounts[name].items() if kept.get(m) != text}
+                yield from _default_errors(f"{path}.{name}", limited, changed)
         yield from _order_errors(path, amounts)
+
+
+def _default_errors(path: str, limited: str, amounts: Mapping[str, Any]) -> Iterator[FieldError]:
+    """A default must be able to be filled in: what cannot would do nothing, in silence."""
+    for metric, text in amounts.items():
+        canonical, value = canonical_metric(metric), _nanos(text)
+        if canonical is None or not is_known(metric, LIMITED):
+            continue
+        if not is_known(canonical, _FILLED_IN[limited]):
+            choice = _FILLED_IN[limited][0]
+            detail = f"no field of a worker holds it; a {limited} has a default of {choice} only"
+            yield fields.forbidden(f"{path}[{metric}]", detail)
+        elif canonical == "machines":
+            if value is not None and whole_machines(value) is None:
+                detail = f"must be a whole number of machines, {MAX_MACHINES} at most"
+                yield fields.invalid(f"{path}[{metric}]", text, detail)
+        elif value is not None and whole_gibi(value) is None:
+            detail = "must be a whole number of Gi, 1Gi at least, as volumeSize is"
+            yield fields.invalid(f"{path}[{metric}]", text, detail)
 
 
 def _order_errors(path: str, amounts: Mapping[str, Mapping[str, Any]]) -> Iterator[FieldError]:
@@ -64,33 +117,30 @@ def _order_errors(path: str, amounts: Mapping[str, Mapping[str, Any]]) -> Iterat
     for metric in sorted({metric for by_metric in amounts.values() for metric in by_metric}):
         if canonical_metric(metric) is None:
             continue
-        texts = {name: amounts[name][metric] for name in _AMOUNTS if metric in amounts[name]}
+        texts = {name: amounts[name][metric] for name in AMOUNTS if metric in amounts[name]}
         values = {name: n for name, text in texts.items() if (n := _nanos(text)) is not None}
-        for low, high, at, detail in _ORDER:
+        for (low, high), (at, detail) in ORDER.items():
             if low in values and high in values and values[low] > values[high]:
                 text = detail.format(low=texts[low], high=texts[high])
                 yield fields.invalid(f"{path}.{at}[{metric}]", texts[at], text)
         yield from _ratio_errors(path, metric, texts, values)
 
 
-_ORDER = (
-    ("min", "max", "min", "min value {low} is greater than max value {high}"),
-    (
-        "min", "defaultRequest", "defaultRequest",
-        "min value {low} is greater than default request value {high}",
+ORDER: Mapping[tuple[str, str], tuple[str, str]] = {
+    ("min", "max"): ("min", "min value {low} is greater than max value {high}"),
+    ("min", "defaultRequest"): (
+        "defaultRequest", "min value {low} is greater than default request value {high}",
     ),
-    (
-        "defaultRequest", "max", "defaultRequest",
-        "default request value {low} is greater than max value {high}",
+    ("defaultRequest", "max"): (
+        "defaultRequest", "default request value {low} is greater than max value {high}",
     ),
-    (
-        "defaultRequest", "default", "defaultRequest",
-        "default request value {low} is greater than default limit value {high}",
+    ("defaultRequest", "default"): (
+        "defaultRequest", "default request value {low} is greater than default limit value {high}",
     ),
-    ("min", "default", "default", "min value {low} is greater than default value {high}"),
-    ("default", "max", "default", "default value {low} is greater than max value {high}"),
-)  # fmt: skip
-"""(the lower, the higher, where to report, how), in the words of LimitRange."""
+    ("min", "default"): ("default", "min value {low} is greater than default value {high}"),
+    ("default", "max"): ("default", "default value {low} is greater than max value {high}"),
+}  # fmt: skip
+"""(the lower, the higher) -> (where to report, how), in the words of LimitRange."""
 
 
 def _ratio_errors(

@@ -3,8 +3,9 @@ from collections.abc import Mapping
 import pytest
 
 from admission.metering.charges import Usage, UsageByType
-from admission.metering.limits import fill_in, same_bounds, violations
-from admission.metering.ranges import Range, parse_range
+from admission.metering.demand import demand_of
+from admission.metering.limits import same_bounds, same_workers, violations
+from admission.metering.ranges import Range, contradictions, parse_range
 from apis.meta.quantity import nanos_of
 from apis.meta.transaction import Object
 from tests.admission_examples import a_range, a_shoot, a_worker
@@ -20,22 +21,21 @@ def a_usage(requests: Mapping[str, str], limits: Mapping[str, str]) -> Usage:
 
 
 def of_workers(*workers: Usage) -> UsageByType:
-    return UsageByType(NOTHING, workers, ())
+    return UsageByType(NOTHING, workers, workers)
 
 
 def ranges(*objects: Object) -> list[Range]:
     return [parse_range(obj) for obj in objects]
 
 
-def class_of(provider: str, volume_type: str) -> str | None:
-    return {("aws", "gp2"): "standard", ("aws", "io1"): "premium"}.get((provider, volume_type))
+def told(limits: list[Range], usage: UsageByType) -> list[str]:
+    return list(violations(limits, usage))
 
 
-def filled(worker: Object, *objects: Object, provider: str = "aws") -> Object:
-    shoot = a_shoot(worker, provider=provider)
-    fill_in(shoot, ranges(*objects), class_of)
-    result: Object = shoot["spec"]["cloud"][provider]["workers"][0]
-    return result
+def grown(limit: Object, old: Usage, new: Usage) -> list[str]:
+    """What a range says of one worker that is updated."""
+    limits = ranges(a_range("r", {"type": "Worker", **limit}))
+    return list(violations(limits, of_workers(new), of_workers(old), [0]))
 
 
 # Limits
@@ -44,19 +44,19 @@ def filled(worker: Object, *objects: Object, provider: str = "aws") -> Object:
 def test_a_limit_above_the_maximum_is_told_in_kubernetes_words() -> None:
     limits = ranges(a_range("r", {"type": "Worker", "max": {"cpu": "16"}}))
     usage = of_workers(a_usage({"cpu": "8"}, {"cpu": "32"}))
-    assert violations(limits, usage) == ["maximum cpu usage per Worker is 16, but limit is 32"]
+    assert told(limits, usage) == ["maximum cpu usage per Worker is 16, but limit is 32"]
 
 
 def test_a_request_below_the_minimum_is_told_in_kubernetes_words() -> None:
     limits = ranges(a_range("r", {"type": "Worker", "min": {"cpu": "2"}}))
     usage = of_workers(a_usage({"cpu": "1"}, {"cpu": "32"}))
-    assert violations(limits, usage) == ["minimum cpu usage per Worker is 2, but request is 1"]
+    assert told(limits, usage) == ["minimum cpu usage per Worker is 2, but request is 1"]
 
 
 def test_a_ratio_that_is_exceeded_is_told_in_kubernetes_words() -> None:
     limits = ranges(a_range("r", {"type": "Worker", "maxLimitRequestRatio": {"cpu": "1500m"}}))
     usage = of_workers(a_usage({"cpu": "2"}, {"cpu": "4"}))
-    assert violations(limits, usage) == [
+    assert told(limits, usage) == [
         "cpu max limit to request ratio per Worker is 1.5, but provided ratio is 2"
     ]
 
@@ -64,7 +64,7 @@ def test_a_ratio_that_is_exceeded_is_told_in_kubernetes_words() -> None:
 def test_quantities_in_messages_are_canonical() -> None:
     limits = ranges(a_range("r", {"type": "Worker", "max": {"memory": "1024Mi"}}))
     usage = of_workers(a_usage({"memory": "1Gi"}, {"memory": "2048Mi"}))
-    assert violations(limits, usage) == ["maximum memory usage per Worker is 1Gi, but limit is 2Gi"]
+    assert told(limits, usage) == ["maximum memory usage per Worker is 1Gi, but limit is 2Gi"]
 
 
 def test_bounds_themselves_are_allowed() -> None:
@@ -75,29 +75,29 @@ def test_bounds_themselves_are_allowed() -> None:
         "maxLimitRequestRatio": {"cpu": "1.5"},
     }
     usage = of_workers(a_usage({"cpu": "2"}, {"cpu": "3"}))
-    assert violations(ranges(a_range("r", limit)), usage) == []
+    assert told(ranges(a_range("r", limit)), usage) == []
 
 
 def test_a_ratio_is_not_rounded() -> None:
     limits = ranges(a_range("r", {"type": "Worker", "maxLimitRequestRatio": {"cpu": "1.5"}}))
     above = of_workers(a_usage({"cpu": "2"}, {"cpu": "3000000001n"}))
-    assert violations(limits, above) == [
+    assert told(limits, above) == [
         "cpu max limit to request ratio per Worker is 1.5, but provided ratio is 1.500001"
     ]
 
 
 def test_no_request_has_no_ratio_that_a_limit_could_keep() -> None:
     limits = ranges(a_range("r", {"type": "Worker", "maxLimitRequestRatio": {"cpu": "2"}}))
-    assert violations(limits, of_workers(a_usage({"cpu": "0"}, {"cpu": "4"}))) == [
+    assert told(limits, of_workers(a_usage({"cpu": "0"}, {"cpu": "4"}))) == [
         "cpu max limit to request ratio per Worker is 2, but no request is specified or request is 0"
     ]
-    assert violations(limits, of_workers(a_usage({"cpu": "0"}, {"cpu": "0"}))) == []
+    assert told(limits, of_workers(a_usage({"cpu": "0"}, {"cpu": "0"}))) == []
 
 
 def test_a_class_that_is_not_used_is_not_bounded() -> None:
     limits = ranges(a_range("r", {"type": "Worker", "min": {"storage.premium": "10Gi"}}))
     usage = of_workers(a_usage({"storage.standard": "1Gi"}, {"storage.standard": "1Gi"}))
-    assert violations(limits, usage) == []
+    assert told(limits, usage) == []
 
 
 def test_each_type_bounds_its_own_subject() -> None:
@@ -107,7 +107,7 @@ def test_each_type_bounds_its_own_subject() -> None:
         (a_usage({"cpu": "1"}, {"cpu": "10"}),),
     )
     of_type = {
-        kind: violations(ranges(a_range("r", {"type": kind, "max": {"cpu": "5"}})), usage)
+        kind: told(ranges(a_range("r", {"type": kind, "max": {"cpu": "5"}})), usage)
         for kind in ("Shoot", "Worker", "Machine")
     }
     assert of_type == {
@@ -121,11 +121,22 @@ def test_all_violations_of_all_ranges_are_reported_once_each() -> None:
     first = a_range("a", {"type": "Worker", "max": {"memory": "1Gi", "cpu": "1"}})
     second = a_range("b", {"type": "Worker", "max": {"cpu": "1"}, "min": {"cpu": "9"}})
     worker = a_usage({"cpu": "2", "memory": "2Gi"}, {"cpu": "2", "memory": "2Gi"})
-    assert violations(ranges(second, first), of_workers(worker, worker)) == [
+    assert told(ranges(second, first), of_workers(worker, worker)) == [
         "maximum cpu usage per Worker is 1, but limit is 2",
         "maximum memory usage per Worker is 1Gi, but limit is 2Gi",
         "minimum cpu usage per Worker is 9, but request is 2",
     ]
+
+
+def test_a_violation_names_every_range_and_the_first_worker_that_it_is_about() -> None:
+    limits = ranges(
+        a_range("b", {"type": "Worker", "max": {"cpu": "1"}}),
+        a_range("a", {"type": "Worker", "max": {"cpu": "1"}}),
+        a_range("c", {"type": "Worker", "max": {"cpu": "2"}}),
+    )
+    small, large = (a_usage({"cpu": "1"}, {"cpu": cpu}) for cpu in ("1", "2"))
+    [found] = violations(limits, of_workers(small, large, large)).values()
+    assert (found.worker, found.ranges) == (1, ["garden-dev/a", "garden-dev/b"])
 
 
 # What is judged again
@@ -143,78 +154,117 @@ def test_what_ranges_judge_differs_by_minimum_too(change: Object) -> None:
     assert not same_bounds(a_shoot(a_worker(**change)), a_shoot(a_worker()))
 
 
-# Defaults
+@pytest.mark.parametrize(
+    ("old", "new", "refused"),
+    [("32", "31", False), ("32", "32", False), ("32", "33", True), ("16", "17", True)],
+)
+def test_what_is_above_a_maximum_may_shrink_and_not_grow(old: str, new: str, refused: bool) -> None:
+    before, after = a_usage({"cpu": "1"}, {"cpu": old}), a_usage({"cpu": "1"}, {"cpu": new})
+    assert bool(grown({"max": {"cpu": "16"}}, before, after)) == refused
 
 
-def test_missing_types_are_filled_in() -> None:
-    worker = a_worker(machineType=None, volumeType=None)
-    result = filled(worker, a_range("r", defaultMachineType="m4.large", defaultVolumeType="gp2"))
-    assert (result["machineType"], result["volumeType"]) == ("m4.large", "gp2")
-
-
-def test_what_was_given_is_kept_field_by_field() -> None:
-    worker = a_worker(machineType="p2.xlarge", volumeType=None)
-    result = filled(worker, a_range("r", defaultMachineType="m4.large", defaultVolumeType="io1"))
-    assert (result["machineType"], result["volumeType"]) == ("p2.xlarge", "io1")
-
-
-def test_zero_machines_are_given() -> None:
-    limit = {"type": "Worker", "defaultRequest": {"machines": "3"}}
-    assert filled(a_worker(autoScalerMin=0), a_range("r", limit))["autoScalerMin"] == 0
-
-
-def test_machines_of_a_worker_default_to_the_scaler_s_bounds() -> None:
-    limit = {"type": "Worker", "default": {"machines": "4"}, "defaultRequest": {"machines": "2"}}
-    result = filled(a_worker(autoScalerMin=None, autoScalerMax=None), a_range("r", limit))
-    assert (result["autoScalerMin"], result["autoScalerMax"]) == (2, 4)
-
-
-def test_a_fraction_of_a_machine_is_no_default() -> None:
-    limit = {"type": "Worker", "default": {"machines": "1500m"}}
-    assert "autoScalerMax" not in filled(a_worker(autoScalerMax=None), a_range("r", limit))
-
-
-def test_storage_of_a_machine_defaults_to_the_size_of_its_class_s_volume() -> None:
-    limit = {"type": "Machine", "default": {"storage.standard": "1Ti", "storage.premium": "5Gi"}}
-    assert filled(a_worker(volumeSize=None), a_range("r", limit))["volumeSize"] == "1024Gi"
-
-
-def test_the_class_of_a_default_volume_type_decides_the_default_size() -> None:
-    limit = {"type": "Machine", "defaultRequest": {"storage.premium": "5Gi"}}
-    worker = a_worker(volumeType=None, volumeSize=None)
-    result = filled(worker, a_range("r", limit, defaultVolumeType="io1"))
-    assert (result["volumeType"], result["volumeSize"]) == ("io1", "5Gi")
-
-
-def test_the_first_range_by_name_wins_field_by_field() -> None:
-    worker = a_worker(machineType=None, volumeType=None)
-    result = filled(
-        worker,
-        a_range("b", defaultMachineType="of-b", defaultVolumeType="of-b"),
-        a_range("a", defaultMachineType="of-a"),
-    )
-    assert (result["machineType"], result["volumeType"]) == ("of-a", "of-b")
-
-
-def test_an_openstack_worker_gets_no_volume() -> None:
-    limit = {"type": "Machine", "default": {"storage.standard": "5Gi"}}
-    bare = {"name": "w"}
-    spec = {"defaultMachineType": "medium_2_4", "defaultVolumeType": "gp2"}
-    result = filled(bare, a_range("r", limit, **spec), provider="openstack")
-    assert result == {"name": "w", "machineType": "medium_2_4"}
-
-
-def test_a_local_worker_gets_no_types() -> None:
-    spec = {"defaultMachineType": "m4.large", "defaultVolumeType": "gp2"}
-    assert filled({"name": "w"}, a_range("r", **spec), provider="local") == {"name": "w"}
+@pytest.mark.parametrize(("old", "new", "refused"), [("1", "2", False), ("2", "1", True)])
+def test_what_is_below_a_minimum_may_grow_and_not_shrink(old: str, new: str, refused: bool) -> None:
+    before, after = a_usage({"cpu": old}, {"cpu": "9"}), a_usage({"cpu": new}, {"cpu": "9"})
+    assert bool(grown({"min": {"cpu": "4"}}, before, after)) == refused
 
 
 @pytest.mark.parametrize(
-    "spec",
-    [None, [], {}, {"cloud": 1}, {"cloud": {"aws": []}}, {"cloud": {"aws": {"workers": {"a": 1}}}},
-     {"cloud": {"aws": {"workers": ["x", None]}}}],
-)  # fmt: skip
-def test_what_has_another_shape_is_left_alone(spec: object) -> None:
-    shoot = {**a_shoot(), "spec": spec}
-    fill_in(shoot, ranges(a_range("r", defaultMachineType="m")), class_of)
-    assert shoot["spec"] == spec
+    ("old", "new", "refused"),
+    [
+        (("1", "8"), ("1", "7"), False),
+        (("2", "16"), ("1", "8"), False),
+        (("1", "8"), ("1", "9"), True),
+        (("2", "16"), ("1", "9"), True),
+        (("0", "8"), ("0", "8"), False),
+        (("0", "8"), ("1", "30"), False),
+        (("0", "8"), ("0", "9"), True),
+        (("1", "8"), ("0", "1"), True),
+    ],
+)
+def test_a_ratio_that_is_exceeded_may_come_down_and_not_rise(
+    old: tuple[str, str], new: tuple[str, str], refused: bool
+) -> None:
+    before, after = (a_usage({"cpu": low}, {"cpu": high}) for low, high in (old, new))
+    assert bool(grown({"maxLimitRequestRatio": {"cpu": "2"}}, before, after)) == refused
+
+
+def test_each_metric_is_compared_with_itself() -> None:
+    before = a_usage({}, {"cpu": "32", "memory": "1Gi"})
+    after = a_usage({}, {"cpu": "31", "memory": "3Gi", "storage.premium": "2Gi"})
+    maximum = {"cpu": "16", "memory": "2Gi", "storage.premium": "1Gi"}
+    assert grown({"max": maximum}, before, after) == [
+        "maximum memory usage per Worker is 2Gi, but limit is 3Gi",
+        "maximum storage.premium usage per Worker is 1Gi, but limit is 2Gi",
+    ]
+
+
+def test_a_new_worker_is_judged_beside_one_that_is_too_large() -> None:
+    large = a_usage({}, {"cpu": "32"})
+    limits = ranges(
+        a_range(
+            "r", {"type": "Worker", "max": {"cpu": "16"}}, {"type": "Shoot", "max": {"cpu": "1"}}
+        )
+    )
+
+    def usage(total: str, *workers: Usage) -> UsageByType:
+        return UsageByType(a_usage({}, {"cpu": total}), workers, workers)
+
+    old = usage("32", large)
+    second = usage("33", large, a_usage({}, {"cpu": "1"}))
+    assert list(violations(limits, second, old, [0, None])) == [
+        "maximum cpu usage per Shoot is 1, but limit is 33"
+    ]
+    [found] = violations(limits, usage("32", large, large), old, [0, None]).values()
+    assert found.worker == 1
+
+
+def test_workers_are_compared_by_name_or_as_renamed() -> None:
+    a, b, c = a_worker("a"), a_worker("b", autoScalerMax=9), a_worker("c")
+    old = demand_of(a_shoot(a, b, c))
+
+    def matched(*workers: Object) -> list[int | None]:
+        return same_workers(demand_of(a_shoot(*workers)), old)
+
+    assert matched(c, a_worker("b", autoScalerMax=1)) == [2, 1]
+    assert matched(a, c, {**b, "name": "x"}) == [0, 2, 1]
+    assert matched(a, b, c, {**b, "name": "x"}) == [0, 1, 2, None]
+    assert matched({**b, "name": "x"}, {**b, "name": "y"}) == [1, None]
+
+
+# Contradictions
+
+
+def contradicted(own: Object, *others: Object) -> list[str]:
+    return list(contradictions(parse_range(own), ranges(*others)))
+
+
+def test_ranges_that_cannot_both_be_kept_contradict_each_other() -> None:
+    own = a_range("own", {"type": "Worker", "min": {"machines": "5"}, "default": {"machines": "6"}})
+    other = a_range("b", {"type": "Worker", "max": {"machines": "3"}})
+    assert contradicted(own, other) == [
+        "contradicts ShootLimitRange garden-dev/b: "
+        "its min of machines per Worker, 5, is greater than the other's max, 3",
+        "contradicts ShootLimitRange garden-dev/b: "
+        "its default of machines per Worker, 6, is greater than the other's max, 3",
+    ]
+    assert contradicted(other, own) == [
+        "contradicts ShootLimitRange garden-dev/own: "
+        "the other's min of machines per Worker, 5, is greater than its max, 3",
+        "contradicts ShootLimitRange garden-dev/own: "
+        "the other's default of machines per Worker, 6, is greater than its max, 3",
+    ]
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"type": "Worker", "max": {"machines": "5"}},
+        {"type": "Worker", "max": {"cpu": "1"}},
+        {"type": "Shoot", "max": {"machines": "1"}},
+        {"type": "Worker", "min": {"machines": "4"}},
+    ],
+)
+def test_ranges_that_can_both_be_kept_do_not(limit: Object) -> None:
+    own = a_range("own", {"type": "Worker", "min": {"machines": "5"}})
+    assert contradicted(own, a_range("b", limit)) == []

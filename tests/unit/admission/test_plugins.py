@@ -224,8 +224,8 @@ async def test_a_shoot_beyond_the_ranges_is_forbidden_with_all_violations(world:
     assert caught.value.code == 403
     assert caught.value.message == (
         'shoots.garden.sapcloud.io "demo" is forbidden: '
-        "[maximum cpu usage per Worker is 2, but limit is 4, "
-        "maximum machines usage per Shoot is 1, but limit is 2]"
+        "[maximum cpu usage per Worker is 2, but limit is 4 (ShootLimitRange garden-dev/a), "
+        "maximum machines usage per Shoot is 1, but limit is 2 (ShootLimitRange garden-dev/b)]"
     )
 
 
@@ -246,11 +246,92 @@ async def test_an_update_that_keeps_the_demand_is_not_judged(world: World) -> No
     await limited(world).validate(updating(a_shoot(a_worker(labels={"a": "b"})), old))
 
 
-async def test_an_update_that_changes_the_demand_is_judged(world: World) -> None:
+async def test_an_update_that_raises_the_demand_is_judged(world: World) -> None:
     world.ranges = [a_range("a", {"type": "Worker", "max": {"cpu": "1"}})]
-    attributes = updating(a_shoot(a_worker(autoScalerMax=1)), a_shoot(a_worker()))
-    with pytest.raises(StatusError, match="maximum cpu usage per Worker is 1, but limit is 2"):
+    attributes = updating(a_shoot(a_worker(autoScalerMax=3)), a_shoot(a_worker()))
+    with pytest.raises(StatusError, match="maximum cpu usage per Worker is 1, but limit is 6"):
         await limited(world).validate(attributes)
+
+
+async def test_an_update_of_other_parts_passes_beside_a_worker_above_a_new_maximum(
+    world: World,
+) -> None:
+    world.ranges = [a_range("a", {"type": "Worker", "max": {"machines": "1"}})]
+    large, small = a_worker(autoScalerMax=5), a_worker("second", autoScalerMax=1)
+    old = a_shoot(large)
+    for new in (
+        a_shoot(large, nginx=True),
+        a_shoot(small, large),
+        a_shoot({**large, "name": "renamed"}, small),
+        a_shoot(a_worker(autoScalerMax=4), small),
+        a_shoot(a_worker(autoScalerMax=5, autoScalerMin=2)),
+    ):
+        await limited(world).validate(updating(new, old))
+    for new in (a_shoot(large, a_worker("second", autoScalerMax=2)), a_shoot(a_worker("x"))):
+        with pytest.raises(StatusError, match="maximum machines usage per Worker is 1, but"):
+            await limited(world).validate(updating(new, old))
+
+
+async def test_both_sides_of_an_update_are_at_the_same_prices(world: World) -> None:
+    """What a machine type costs since it was admitted is no growth of the shoot."""
+    world.ranges = [a_range("a", {"type": "Worker", "max": {"cpu": "1"}})]
+    world.prices = {"machines": {"m4.large": {"cpu": "1", "gpu": "0", "memory": "1Gi"}}}
+    new = a_shoot(a_worker(autoScalerMax=1), nginx=True)
+    await limited(world).validate(updating(new, a_shoot(a_worker(autoScalerMax=1))))
+
+
+async def test_an_update_from_a_type_that_has_no_price_is_judged_as_a_whole(world: World) -> None:
+    world.ranges = [a_range("a", {"type": "Worker", "max": {"cpu": "1"}})]
+    attributes = updating(a_shoot(a_worker()), a_shoot(a_worker(machineType="gone")))
+    with pytest.raises(StatusError, match="maximum cpu usage per Worker is 1, but limit is 4"):
+        await limited(world).validate(attributes)
+
+
+async def test_a_refusal_names_every_range_and_what_the_client_did_not_write(world: World) -> None:
+    maximum = {"type": "Worker", "max": {"machines": "2"}}
+    default = {"type": "Worker", "default": {"machines": "5"}}
+    world.ranges = [a_range("a", maximum), a_range("b", maximum), a_range("c", default)]
+    bare = a_worker("bare", autoScalerMin=None, autoScalerMax=None)
+    attributes = creating(a_shoot(a_worker(autoScalerMax=2), bare))
+    await limited(world).admit(attributes)
+    with pytest.raises(StatusError) as caught:
+        await limited(world).validate(attributes)
+    assert caught.value.message == (
+        'shoots.garden.sapcloud.io "demo" is forbidden: maximum machines usage per Worker is 2, '
+        "but limit is 5 (ShootLimitRanges garden-dev/a, garden-dev/b); "
+        "spec.cloud.aws.workers[1].autoScalerMax is the default of ShootLimitRange garden-dev/c, "
+        "spec.cloud.aws.workers[1].autoScalerMin is the default of ShootLimitRange garden-dev/c"
+    )
+
+
+async def test_a_default_that_has_no_price_is_told_as_a_default(world: World) -> None:
+    world.ranges = [
+        a_range("a", {"type": "Worker", "max": {"cpu": "9"}}, defaultMachineType="unheard")
+    ]
+    attributes = creating(a_shoot(a_worker(machineType=None)))
+    await limited(world).admit(attributes)
+    with pytest.raises(StatusError) as caught:
+        await limited(world).validate(attributes)
+    assert caught.value.code == 422
+    assert caught.value.message.endswith("; this is the default of ShootLimitRange garden-dev/a")
+
+
+async def test_the_author_of_a_range_is_warned_of_contradictions(world: World) -> None:
+    old = a_range("a", {"type": "Worker", "max": {"cpu": "9"}})
+    new = a_range("a", {"type": "Worker", "max": {"cpu": "1"}})
+    world.ranges = [a_range("b", {"type": "Worker", "min": {"cpu": "2"}}), old]
+    warning = (
+        "contradicts ShootLimitRange garden-dev/b: "
+        "the other's min of cpu per Worker, 2, is greater than its max, 1"
+    )
+    for attributes, warnings in (
+        (creating(new), [warning]),
+        (updating(new, old), [warning]),
+        (updating(new, new), []),
+        (creating(old), []),
+    ):
+        await limited(world).validate(attributes)
+        assert attributes.warnings == warnings
 
 
 async def test_status_deletes_and_terminating_shoots_are_not_judged(world: World) -> None:

@@ -18,13 +18,13 @@ def limits(*items: Any, **spec: Any) -> Object:
 def test_a_full_range_is_accepted() -> None:
     worker = {
         "min": {"cpu": "1", "machines": "1"},
-        "defaultRequest": {"cpu": "2"},
-        "default": {"cpu": "4"},
+        "defaultRequest": {"machines": "1"},
+        "default": {"machines": "3"},
         "max": {"cpu": "8", "storage.premium": "100Gi"},
         "maxLimitRequestRatio": {"cpu": "4", "machines": "1.5"},
     }
     shoot = {"type": "Shoot", "max": {"loadbalancer": "2", "gpu": "0", "memory": "1Ti"}}
-    machine = {"type": "Machine", "max": {"cpu": "8"}}
+    machine = {"type": "Machine", "max": {"cpu": "8"}, "default": {"storage.premium": "1Ti"}}
 
     assert faults(limits(worker, shoot, machine, defaultMachineType="small")) == []
 
@@ -37,27 +37,27 @@ def test_a_full_range_is_accepted() -> None:
             'min[cpu]: Invalid value: "2": min value 2 is greater than max value 1',
         ),
         (
-            {"min": {"cpu": "2"}, "defaultRequest": {"cpu": "1"}},
-            'defaultRequest[cpu]: Invalid value: "1": '
+            {"min": {"machines": "2"}, "defaultRequest": {"machines": "1"}},
+            'defaultRequest[machines]: Invalid value: "1": '
             "min value 2 is greater than default request value 1",
         ),
         (
-            {"defaultRequest": {"cpu": "2"}, "max": {"cpu": "1500m"}},
-            'defaultRequest[cpu]: Invalid value: "2": '
-            "default request value 2 is greater than max value 1500m",
+            {"defaultRequest": {"machines": "2"}, "max": {"machines": "1"}},
+            'defaultRequest[machines]: Invalid value: "2": '
+            "default request value 2 is greater than max value 1",
         ),
         (
-            {"defaultRequest": {"cpu": "2"}, "default": {"cpu": "1"}},
-            'defaultRequest[cpu]: Invalid value: "2": '
+            {"defaultRequest": {"machines": "2"}, "default": {"machines": "1"}},
+            'defaultRequest[machines]: Invalid value: "2": '
             "default request value 2 is greater than default limit value 1",
         ),
         (
-            {"min": {"cpu": "2"}, "default": {"cpu": "1"}},
-            'default[cpu]: Invalid value: "1": min value 2 is greater than default value 1',
+            {"min": {"machines": "2"}, "default": {"machines": "1"}},
+            'default[machines]: Invalid value: "1": min value 2 is greater than default value 1',
         ),
         (
-            {"default": {"cpu": "2"}, "max": {"cpu": "1"}},
-            'default[cpu]: Invalid value: "2": default value 2 is greater than max value 1',
+            {"default": {"machines": "2"}, "max": {"machines": "1"}},
+            'default[machines]: Invalid value: "2": default value 2 is greater than max value 1',
         ),
         (
             {"maxLimitRequestRatio": {"cpu": "999m"}},
@@ -92,6 +92,60 @@ def test_a_whole_shoot_has_no_defaults() -> None:
     assert faults(limits({"type": "Shoot", "default": {"cpu": "1"}})) == [
         "spec.limits[0].default: Forbidden: may not be specified when `type` is 'Shoot'"
     ]
+
+
+@pytest.mark.parametrize("name", ["default", "defaultRequest"])
+@pytest.mark.parametrize(
+    ("limited", "metric", "only"),
+    [
+        ("Worker", "cpu", "machines"),
+        ("Worker", "storage.premium", "machines"),
+        ("Machine", "machines", "storage.<class>"),
+        ("Machine", "memory", "storage.<class>"),
+    ],
+)
+def test_a_default_that_no_field_of_a_worker_could_hold_is_forbidden(
+    name: str, limited: str, metric: str, only: str
+) -> None:
+    assert faults(limits({"type": limited, name: {metric: "1Gi"}})) == [
+        f"spec.limits[0].{name}[{metric}]: Forbidden: "
+        f"no field of a worker holds it; a {limited} has a default of {only} only"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limited", "metric", "amount", "detail"),
+    [
+        ("Worker", "machines", "1500m", "must be a whole number of machines, 2147483647 at most"),
+        ("Worker", "machines", "3G", "must be a whole number of machines, 2147483647 at most"),
+        (
+            "Machine",
+            "storage.a",
+            "1500Mi",
+            "must be a whole number of Gi, 1Gi at least, as volumeSize is",
+        ),
+        (
+            "Machine",
+            "storage.a",
+            "0",
+            "must be a whole number of Gi, 1Gi at least, as volumeSize is",
+        ),
+    ],
+)
+def test_a_default_is_a_value_that_the_field_can_have(
+    limited: str, metric: str, amount: str, detail: str
+) -> None:
+    assert faults(limits({"type": limited, "default": {metric: amount}})) == [
+        f'spec.limits[0].default[{metric}]: Invalid value: "{amount}": {detail}'
+    ]
+
+
+def test_a_stored_default_stays_as_it_is_and_does_not_change() -> None:
+    old = limits({"default": {"cpu": "1"}})
+
+    assert faults(limits({"default": {"cpu": "1"}, "max": {"cpu": "2"}}), old) == []
+    assert len(faults(limits({"default": {"cpu": "2"}}), old)) == 1
+    assert len(faults(limits({"default": {"cpu": "1", "gpu": "1"}}), old)) == 1
 
 
 def test_a_type_is_limited_once_and_is_known() -> None:
