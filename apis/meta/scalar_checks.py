@@ -174,7 +174,10 @@ def _check_quantity(node: QuantityText) -> Check:
 
     def check(value: Any, parent: str, step: str, errors: list[FieldError]) -> None:
         if type(value) is not str:
-            errors.append(wrong_type(parent + step, value, "integer,string"))
+            error = wrong_type(parent + step, value, "integer,string")
+            if value is None and node.instead_of_null:
+                error = fields.type_invalid(error.field, "null", node.instead_of_null)
+            errors.append(error)
             return
         try:
             nanos = quantity.nanos_of(value)

@@ -144,11 +144,13 @@ class Boolean(Node):
 class QuantityText(Node):
     """A resource quantity: text, or a JSON number that becomes text; stored in canonical form.
 
-    `minimum` and `maximum` are quantities.
+    `minimum` and `maximum` are quantities. `instead_of_null`: what to write where a client wrote
+    null, which is refused in lists and maps.
     """
 
     minimum: str | None = None
     maximum: str | None = None
+    instead_of_null: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

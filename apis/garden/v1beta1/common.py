@@ -87,8 +87,12 @@ def own_namespace(obj: Object) -> str:
 
 
 def metric_quantities(doc: str, *, minimum: str = "0") -> MapOf:
-    """Metric name -> quantity. A null means that nothing is allowed."""
-    value = QuantityText(minimum=minimum, default="0", doc="an amount of the metric")
+    """Metric name -> quantity."""
+    value = QuantityText(
+        minimum=minimum,
+        doc="an amount of the metric",
+        instead_of_null="null is no amount: write 0 for none, or leave it out for no limit",
+    )
     return MapOf(doc=doc, values=value, max_properties=MAX_METRICS)
 
 

@@ -36,7 +36,8 @@ _SPEC = Struct(
         ),
         "metrics": metric_quantities(
             "The most that may be used, by metric. A metric that is not named is unlimited; zero "
-            "or null allows none."
+            "allows none. A null is refused; in a merge patch it removes the metric, which is "
+            "unlimited then."
         ),
         "clusterLifetimeDays": Integer(
             doc="Days from its creation after which a cluster is deleted: at creation this becomes "

@@ -115,9 +115,10 @@ def test_a_quantity_in_another_notation_is_no_change() -> None:
     assert again.obj["spec"] == live["spec"]
 
 
-def test_a_null_metric_is_its_default() -> None:
-    live = applied(None, a_config(scope="secret", metrics={"cpu": None})).obj
-    assert live["spec"]["metrics"] == {"cpu": "0"}
+def test_a_null_in_a_map_is_left_to_validation() -> None:
+    live = applied(None, a_config(scope="secret", metrics={"cpu": "1"})).obj
+    live = applied(live, a_config(metrics={"cpu": None})).obj
+    assert live["spec"]["metrics"] == {"cpu": None}
 
 
 def test_an_apply_that_changes_nothing_answers_the_very_object() -> None:

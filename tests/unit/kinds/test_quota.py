@@ -52,10 +52,17 @@ def test_a_metric_has_one_of_its_two_names(first: str, second: str) -> None:
     ]
 
 
-def test_a_null_metric_allows_none_and_numbers_are_quantities() -> None:
-    quota = settle(with_spec(metrics={"cpu": None, "gpu": 0, "memory": "1024Gi", "shoots": 1.5}))
+def test_numbers_are_quantities() -> None:
+    quota = settle(with_spec(metrics={"cpu": 1.5, "gpu": 0, "memory": "1024Gi"}))
 
-    assert quota["spec"]["metrics"] == {"cpu": "0", "gpu": "0", "memory": "1Ti", "shoots": "1500m"}
+    assert quota["spec"]["metrics"] == {"cpu": "1500m", "gpu": "0", "memory": "1Ti"}
+
+
+def test_a_null_is_no_amount() -> None:
+    assert faults(with_spec(metrics={"cpu": None, "gpu": "1"})) == [
+        'spec.metrics[cpu]: Invalid value: "null": null is no amount: write 0 for none, or leave '
+        "it out for no limit"
+    ]
 
 
 @pytest.mark.parametrize("amount", ["-1", "-1n", -1])
