@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from admission.metering.charges import Usage, UsageByType
 from admission.metering.demand import Demand, Pool, demand_of
-from admission.metering.evaluators import quantity_text
 from admission.metering.ranges import Limit, Range, by_name
+from apis.garden.v1beta1.amounts import shown_amount
 from apis.meta.quantity import NANOS
 from apis.meta.transaction import Object
 
@@ -95,14 +95,14 @@ def _violations(limit: Limit, usage: Usage, old: Usage | None) -> Iterator[str]:
     for metric, amount in limit.amounts["min"].items():
         request, was = usage.requests.get(metric), before.requests.get(metric)
         if request is not None and request < amount and (was is None or request < was):
-            bounded = quantity_text(metric, amount)
-            asked = quantity_text(metric, request)
+            bounded = shown_amount(metric, amount)
+            asked = shown_amount(metric, request)
             yield f"minimum {metric} usage per {limit.type} is {bounded}, but request is {asked}"
     for metric, amount in limit.amounts["max"].items():
         used, was = usage.limits.get(metric), before.limits.get(metric)
         if used is not None and used > amount and (was is None or used > was):
-            bounded = quantity_text(metric, amount)
-            asked = quantity_text(metric, used)
+            bounded = shown_amount(metric, amount)
+            asked = shown_amount(metric, used)
             yield f"maximum {metric} usage per {limit.type} is {bounded}, but limit is {asked}"
     for metric, amount in limit.amounts["maxLimitRequestRatio"].items():
         request, used = usage.requests.get(metric), usage.limits.get(metric)

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from admission.metering.evaluators import quantity_text
 from admission.metering.prices import nanos
+from apis.garden.v1beta1.amounts import shown_amount
 from apis.garden.v1beta1.shootlimitrange import AMOUNTS, ORDER
 from apis.meta.transaction import Object
 
@@ -77,8 +77,8 @@ def _disorder(mine: Limit, theirs: Limit) -> Iterator[str]:
             lows, highs = lesser.amounts[low], greater.amounts[high]
             for metric in lows:
                 if metric in highs and lows[metric] > highs[metric]:
-                    least = quantity_text(metric, lows[metric])
-                    most = quantity_text(metric, highs[metric])
+                    least = shown_amount(metric, lows[metric])
+                    most = shown_amount(metric, highs[metric])
                     yield (
                         f"{its} {low} of {metric} per {mine.type}, {least}, "
                         f"is greater than {of} {high}, {most}"

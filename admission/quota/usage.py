@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from apis.garden.v1beta1.amounts import shown_amount
 from apis.garden.v1beta1.metrics import canonical_metric, format_of
 from apis.meta.quantity import nanos_of, text_of
 from apis.meta.transaction import Charge
@@ -78,10 +79,9 @@ def refusal(quota: str, over: Iterable[Limit], used: Usage, delta: Usage) -> str
     """As kube-apiserver's ResourceQuota words it: requested, used, limited, by metric."""
     requested, taken, limited = [], [], []
     for limit in over:
-        form = format_of(limit.metric)
-        requested.append(f"{limit.shown}={text_of(delta[limit.metric], form)}")
-        taken.append(f"{limit.shown}={text_of(used.get(limit.metric, 0), form)}")
-        limited.append(f"{limit.shown}={text_of(limit.nanos, form)}")
+        requested.append(f"{limit.shown}={shown_amount(limit.metric, delta[limit.metric])}")
+        taken.append(f"{limit.shown}={shown_amount(limit.metric, used.get(limit.metric, 0))}")
+        limited.append(f"{limit.shown}={shown_amount(limit.metric, limit.nanos)}")
     return (
         f"exceeded quota: {quota}, requested: {','.join(requested)}, "
         f"used: {','.join(taken)}, limited: {','.join(limited)}"

@@ -1,11 +1,18 @@
 """CloudProfile: what machines and volumes a provider offers, and hence what a cluster costs."""
 
-from apis.garden.v1beta1.common import AGE
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from apis.garden.v1beta1.amounts import size_errors, size_warnings
+from apis.garden.v1beta1.common import AGE, at, bounded, dict_at, list_at, text_at
 from apis.garden.v1beta1.metrics import CLASS_PATTERN
 from apis.garden.v1beta1.workers import PROVIDERS, providers_in
+from apis.meta.fields import FieldError
 from apis.meta.resource import Column, Resource
 from apis.meta.schema import Schema
 from apis.meta.structure import (
+    MAX_FAULTS,
     Boolean,
     ListOf,
     ListType,
@@ -92,6 +99,40 @@ def _provider(name: str) -> Struct:
     )
 
 
+def _sizes(profile: object) -> dict[tuple[str, str, str], tuple[str, Any]]:
+    """(provider, machine type, field) -> (path, size), of every machine type."""
+    return {
+        (provider, text_at(item, "name"), field): (f"{path}[{index}].{field}", item[field])
+        for provider in providers_in(dict_at(profile, "spec"))
+        for path in (f"spec.{provider}.constraints.machineTypes",)
+        for index, item in enumerate(
+            list_at(profile, "spec", provider, "constraints", "machineTypes")
+        )
+        for field in ("memory", "volumeSize")
+        if at(item, field) is not None
+    }
+
+
+def _new_sizes(new: Object, old: Object | None) -> Iterator[tuple[str, Any]]:
+    """Those that are not stored already, with their paths."""
+    if old is not None and new.get("spec") == old.get("spec"):
+        return
+    before = _sizes(old)
+    for key, (path, size) in _sizes(new).items():
+        if key not in before or before[key][1] != size:
+            yield path, size
+
+
+def _rules(new: Object, old: Object | None) -> Iterator[FieldError]:
+    for path, size in _new_sizes(new, old):
+        yield from size_errors(path, size)
+
+
+def _warnings(new: Object, old: Object | None) -> list[str]:
+    found = (text for path, size in _new_sizes(new, old) for text in size_warnings(path, size))
+    return list(islice(found, MAX_FAULTS))
+
+
 def _provider_cell(obj: Object, _header: Header) -> object:
     return ", ".join(providers_in(obj.get("spec")))
 
@@ -114,5 +155,7 @@ CLOUD_PROFILE = Resource(
         )
     ),
     namespaced=False,
+    rules=bounded(_rules),
+    warnings=_warnings,
     columns=(Column("Provider", _provider_cell, description="The cloud provider."), AGE),
 )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from apis.garden.v1beta1.amounts import readable
 from apis.garden.v1beta1.metrics import KNOWN, canonical_metric
 from apis.meta import fields
 from apis.meta.fields import FieldError
@@ -175,13 +176,13 @@ AGE = Column(
 
 def amounts_text(amounts: Mapping[str, Any]) -> str:
     """`cpu: 18, memory: 72Gi`, by name."""
-    return ", ".join(f"{name}: {amounts[name]}" for name in sorted(amounts))
+    return ", ".join(f"{name}: {readable(name, amounts[name])}" for name in sorted(amounts))
 
 
 def usage_text(used: Mapping[str, Any] | None, hard: Mapping[str, Any]) -> str:
     """`cpu: 18/20, memory: 72Gi/400Gi`, by name; a dash where usage is not one number."""
-    parts = (
-        f"{name}: {'-' if used is None else used.get(name, '0')}/{hard[name]}"
-        for name in sorted(hard)
-    )
-    return ", ".join(parts)
+
+    def taken(name: str) -> str:
+        return "-" if used is None else readable(name, used.get(name, "0"))
+
+    return ", ".join(f"{name}: {taken(name)}/{readable(name, hard[name])}" for name in sorted(hard))

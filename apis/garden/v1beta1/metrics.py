@@ -19,12 +19,15 @@ _CLASS = re.compile(CLASS_PATTERN)
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`format` is the suffix family of canonical quantities of this metric."""
+    """`format` is the suffix family of canonical quantities of this metric; BinarySI: bytes.
+    `whole`: no part of one can be had, as with a core ResourceQuota's counts and extended resources.
+    """
 
     name: str
     doc: str
     twin: str = ""
     format: Format = "DecimalSI"
+    whole: bool = False
 
     @property
     def classed(self) -> bool:
@@ -34,7 +37,7 @@ class Metric:
 
 METRICS: tuple[Metric, ...] = (
     Metric("cpu", "CPUs of all machines", twin="cpus"),
-    Metric("gpu", "GPUs of all machines", twin="gpus"),
+    Metric("gpu", "GPUs of all machines", twin="gpus", whole=True),
     Metric("memory", "memory of all machines", format="BinarySI"),
     Metric(
         "storage.<class>",
@@ -43,9 +46,9 @@ METRICS: tuple[Metric, ...] = (
         format="BinarySI",
     ),
     Metric("pvc.<class>", "volumes of this class claimed inside a cluster", format="BinarySI"),
-    Metric("loadbalancer", "load balancers", twin="loadbalancers"),
-    Metric("machines", "machines of all worker groups"),
-    Metric("shoots", "clusters"),
+    Metric("loadbalancer", "load balancers", twin="loadbalancers", whole=True),
+    Metric("machines", "machines of all worker groups", whole=True),
+    Metric("shoots", "clusters", whole=True),
 )
 
 CANONICAL: tuple[str, ...] = tuple(metric.name for metric in METRICS)
@@ -83,3 +86,9 @@ def format_of(metric: str) -> Format:
     """The quantity format of a metric, canonical or twin; DecimalSI for unknown ones."""
     found = _resolve(metric)
     return "DecimalSI" if found is None else found[0].format
+
+
+def is_whole(metric: str) -> bool:
+    """Whether an amount of the metric, canonical or twin, is a whole number."""
+    found = _resolve(metric)
+    return found is not None and found[0].whole

@@ -1,7 +1,9 @@
 """Quota: a budget for the clusters whose bindings name it."""
 
 from collections.abc import Iterator
+from itertools import islice
 
+from apis.garden.v1beta1.amounts import amount_errors, amount_warnings
 from apis.garden.v1beta1.common import (
     AGE,
     at,
@@ -17,8 +19,10 @@ from apis.garden.v1beta1.common import (
 from apis.meta.fields import FieldError
 from apis.meta.resource import Column, Resource
 from apis.meta.schema import Schema
-from apis.meta.structure import Integer, ListOf, ListType, String, Struct
+from apis.meta.structure import MAX_FAULTS, Integer, ListOf, ListType, String, Struct
 from apis.meta.transaction import Header, Object
+
+_METRICS = "spec.metrics"
 
 SCOPES = ("project", "secret")
 
@@ -67,8 +71,21 @@ _STATUS = Struct(
 )
 
 
-def _rules(new: Object, _old: Object | None) -> Iterator[FieldError]:
-    return metric_name_errors("spec.metrics", dict_at(new, "spec", "metrics"))
+def _rules(new: Object, old: Object | None) -> Iterator[FieldError]:
+    metrics = dict_at(new, "spec", "metrics")
+    yield from metric_name_errors(_METRICS, metrics)
+    yield from amount_errors(_METRICS, metrics, dict_at(old, "spec", "metrics"))
+
+
+def _warnings(new: Object, old: Object | None) -> list[str]:
+    metrics, before = new["spec"]["metrics"], dict_at(old, "spec", "metrics")
+    if not metrics:
+        if old is not None and not before:
+            return []
+        others = [name for name in ("clusterLifetimeDays", "machineTypes") if name in new["spec"]]
+        rest = f"only by {' and '.join(others)}" if others else "by nothing"
+        return [f"{_METRICS}: is empty: clusters are limited {rest}"]
+    return list(islice(amount_warnings(_METRICS, metrics, before), MAX_FAULTS))
 
 
 def _lifetime(obj: Object, _header: Header) -> object:
@@ -114,5 +131,6 @@ QUOTA = Resource(
     has_status=True,
     server_status=frozenset({"hard", "used", "observedGeneration"}),
     rules=bounded(_rules),
+    warnings=_warnings,
     selectable_fields={"spec.scope": lambda obj: text_at(obj, "spec", "scope")},
 )

@@ -1,8 +1,10 @@
 """ShootLimitRange: bounds and defaults for the shoots of a namespace, as LimitRange for pods."""
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
+from apis.garden.v1beta1.amounts import amount_errors, amount_warnings, readable
 from apis.garden.v1beta1.common import (
     AGE,
     bounded,
@@ -20,7 +22,7 @@ from apis.meta.fields import FieldError
 from apis.meta.quantity import NANOS, nanos_of
 from apis.meta.resource import Column, Resource
 from apis.meta.schema import Schema
-from apis.meta.structure import ListOf, ListType, String, Struct
+from apis.meta.structure import MAX_FAULTS, ListOf, ListType, String, Struct
 from apis.meta.transaction import Header, Object
 
 TYPES = ("Machine", "Shoot", "Worker")
@@ -82,12 +84,16 @@ def _rules(new: Object, old: Object | None) -> Iterator[FieldError]:
         amounts = {name: dict_at(limit, name) for name in AMOUNTS}
         for name in AMOUNTS:
             yield from metric_name_errors(f"{path}.{name}", amounts[name], LIMITED)
+        kept_limit = stored.get(limited)
+        for name in ("min", "max"):
+            before = dict_at(kept_limit, name)
+            yield from amount_errors(f"{path}.{name}", amounts[name], before)
         for name in ("default", "defaultRequest"):
             if limited == "Shoot" and amounts[name]:
                 detail = "may not be specified when `type` is 'Shoot'"
                 yield fields.forbidden(f"{path}.{name}", detail)
             elif limited in _FILLED_IN:
-                kept = dict_at(stored.get(limited), name)
+                kept = dict_at(kept_limit, name)
                 changed = {m: text for m, text in amounts[name].items() if kept.get(m) != text}
                 yield from _default_errors(f"{path}.{name}", limited, changed)
         yield from _order_errors(path, amounts)
@@ -110,6 +116,21 @@ def _default_errors(path: str, limited: str, amounts: Mapping[str, Any]) -> Iter
         elif value is not None and whole_gibi(value) is None:
             detail = "must be a whole number of Gi, 1Gi at least, as volumeSize is"
             yield fields.invalid(f"{path}[{metric}]", text, detail)
+
+
+def _warnings(new: Object, old: Object | None) -> list[str]:
+    stored = {text_at(limit, "type"): limit for limit in list_at(old, "spec", "limits")}
+    found = (
+        text
+        for index, limit in enumerate(list_at(new, "spec", "limits"))
+        for name in ("min", "max")
+        for text in amount_warnings(
+            f"spec.limits[{index}].{name}",
+            dict_at(limit, name),
+            dict_at(stored.get(text_at(limit, "type")), name),
+        )
+    )
+    return list(islice(found, MAX_FAULTS))
 
 
 def _order_errors(path: str, amounts: Mapping[str, Mapping[str, Any]]) -> Iterator[FieldError]:
@@ -178,12 +199,13 @@ def _limit_text(limit: object) -> str:
     least, most = dict_at(limit, "min"), dict_at(limit, "max")
     bounds = []
     for metric in sorted({*least, *most}):
+        low, high = (readable(metric, bound.get(metric, "")) for bound in (least, most))
         if metric not in least:
-            bounds.append(f"{metric} <= {most[metric]}")
+            bounds.append(f"{metric} <= {high}")
         elif metric not in most:
-            bounds.append(f"{metric} >= {least[metric]}")
+            bounds.append(f"{metric} >= {low}")
         else:
-            bounds.append(f"{metric} {least[metric]}..{most[metric]}")
+            bounds.append(f"{metric} {low}..{high}")
     return f"{text_at(limit, 'type')}: {', '.join(bounds)}" if bounds else ""
 
 
@@ -222,4 +244,5 @@ SHOOT_LIMIT_RANGE = Resource(
         AGE,
     ),
     rules=bounded(_rules),
+    warnings=_warnings,
 )
