@@ -26,6 +26,8 @@ class Config:
     other numbers (`quota_workers`, `quota_cache_size`, ...) are each process's.
 
     `stand_alone`: the operator said so, rather than that there was no kubeconfig to be found.
+    `require_deletion_confirmation`: of Shoots in namespaces that say nothing of it.
+
     `in_cluster`: the pod's service account is there to be used. `authentication_kubeconfig` and
     `authorization_kubeconfig` stand in for `kubeconfig` where they are given.
     """
@@ -61,6 +63,7 @@ class Config:
     max_requests_inflight: int = 400
     max_mutating_requests_inflight: int = 200
     shutdown_grace_seconds: float = 10.0
+    require_deletion_confirmation: bool = False
     log_level: str = "INFO"
     log_requests: bool = False
 
@@ -145,6 +148,10 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     add("--tls-private-key-file", type=Path, metavar="FILE", help="key of --tls-cert-file")
     add("--client-ca-file", type=Path, metavar="FILE", help="who signs client certificates, too")
     add("--token-auth-file", type=Path, metavar="FILE", help='CSV: token,user,uid,"group1,group2"')
+    add(
+        "--require-deletion-confirmation", action="store_true",
+        help="delete Shoots only with the annotation confirmation.garden.sapcloud.io/deletion=true",
+    )  # fmt: skip
     _add_cluster_flags(parser)
     _add_etcd_flags(parser)
     _add_limit_flags(parser)

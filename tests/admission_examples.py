@@ -195,6 +195,7 @@ class World:
         self.ranges: list[Object] = []
         self.quotas: list[Object] = []
         self.prices: Mapping[str, Any] | None = None
+        self.confirming: dict[str, bool] = {}
         self.sponsors: set[tuple[str, str]] = set()
         self.unreadable: set[tuple[str, str, str]] = set()
         self.missing_secrets: set[tuple[str, str]] = set()
@@ -227,3 +228,6 @@ class World:
 
     async def phase(self, name: str) -> Phase | None:
         return self.phases.get(name, Phase.UNKNOWN)
+
+    async def confirms_deletion(self, name: str) -> bool | None:
+        return self.confirming.get(name)

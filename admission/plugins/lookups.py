@@ -68,3 +68,10 @@ class NamespaceLookup(Protocol):
     async def phase(self, name: str) -> Phase | None:
         """None for a namespace that does not exist."""
         ...
+
+    async def confirms_deletion(self, name: str) -> bool | None:
+        """Whether its Shoots are deleted only where they say so themselves.
+
+        None where the namespace says nothing of it, does not exist, or is unknown.
+        """
+        ...

@@ -91,3 +91,13 @@ def parse_uint(text: str) -> int:
 def go_quoted(texts: Sequence[str]) -> str:
     """`%q` of a list of texts: `["a" "b"]`."""
     return f"[{' '.join(map(go_quote, texts))}]"
+
+
+def is_true(text: str) -> bool:
+    """What `strconv.ParseBool` reads as true."""
+    return text in ("1", "t", "T", "true", "TRUE", "True")
+
+
+def is_false(text: str) -> bool:
+    """What `strconv.ParseBool` reads as false."""
+    return text in ("0", "f", "F", "false", "FALSE", "False")

@@ -34,3 +34,7 @@ class NoNamespaces:
     async def phase(self, name: str) -> Phase | None:
         del name
         return Phase.UNKNOWN
+
+    async def confirms_deletion(self, name: str) -> bool | None:
+        del name
+        return None

@@ -11,12 +11,13 @@ import logging
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from admission.chain import Chain
 from admission.interface import Intent
 from admission.plugins.created_by import CreatedBy
+from admission.plugins.deletion_confirmation import DeletionConfirmation
 from admission.plugins.lifetime import Lifetime as LifetimeAnnotation
 from admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from admission.plugins.references import ReferenceManager
@@ -111,7 +112,7 @@ def build(
         views=Views(config.quota_cache_size * _VIEWS_PER_QUOTA),
     )
     heavy = Heavy()
-    rests = _registry(built, evaluator, access, heavy)
+    rests = _registry(config, built, evaluator, access, heavy)
     mutations = Mutations(tasks, config.max_mutating_requests_inflight)
     watches = Watches()
     api = Api(
@@ -128,7 +129,7 @@ def build(
     numbers = Numbers(storage, evaluator, mutations, watches)
 
     def rests_under(mandate: MandateOf) -> Mapping[str, Rest]:
-        return _registry(built, evaluator, access, heavy, mandate)
+        return _registry(config, built, evaluator, access, heavy, mandate)
 
     # Of their own: what controllers write takes no client's place.
     own_writes = Mutations(tasks, config.max_mutating_requests_inflight)
@@ -195,15 +196,21 @@ def _documents(more_paths: Sequence[str]) -> Mapping[str, Handler]:
 
 
 def _registry(
+    config: Config,
     built: stack.Stack,
     evaluator: Evaluator,
     access: Access,
     heavy: Heavy,
     mandate: MandateOf | None = None,
 ) -> Mapping[str, Rest]:
-    """`mandate`: for the controllers' own writes, which only the leader may make."""
+    """`mandate`: for the controllers' own writes, which only the leader may make, and which nobody
+    confirms: a lifetime has ended, an owner is gone."""
     newest = NewestRecords(built.reader, built.transactor)
     plugins = _chain(newest, access)
+    if mandate is None:
+        required = config.require_deletion_confirmation
+        confirmation = DeletionConfirmation(access.namespaces, required=required)
+        plugins = replace(plugins, validating=(confirmation, *plugins.validating))
     return stores(
         reader=built.reader,
         transactor=built.transactor,

@@ -57,9 +57,13 @@ class Cluster:
     def url(self) -> str:
         return f"https://127.0.0.1:{self.port}"
 
-    def add_namespace(self, name: str, *, terminating: bool = False) -> None:
+    def add_namespace(
+        self, name: str, *, terminating: bool = False, annotations: Mapping[str, str] | None = None
+    ) -> None:
         with self._changing:
             metadata: Object = {"name": name, "resourceVersion": self._next()}
+            if annotations:
+                metadata["annotations"] = dict(annotations)
             if terminating:
                 metadata["deletionTimestamp"] = "2024-01-02T03:04:05Z"
             kind = "MODIFIED" if name in self.namespaces else "ADDED"

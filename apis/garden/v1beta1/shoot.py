@@ -34,6 +34,9 @@ from apis.meta.transaction import Header, Object
 EXPIRATION = "shoot.garden.sapcloud.io/expirationTimestamp"
 """The annotation that says when a shoot is deleted."""
 
+CONFIRMATION = "confirmation.garden.sapcloud.io/deletion"
+"""The annotation that says that a shoot may be deleted, for where deletions are to be confirmed."""
+
 CREATION_TIME = "quota.garden.sapcloud.io/creationTime"
 """The annotation that says since when a cluster that is created again has lived."""
 

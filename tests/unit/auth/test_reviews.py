@@ -13,7 +13,7 @@ from apis.meta.errors import StatusError
 from apis.meta.request import UserInfo
 from quotaapi.auth.accessreview import AccessReviewAuthorizer, ClusterReferences
 from quotaapi.auth.asking import Answer, unavailable
-from quotaapi.auth.namespaces import ClusterNamespaces
+from quotaapi.auth.namespaces import CONFIRMS_DELETION, ClusterNamespaces
 from quotaapi.auth.tokenreview import TokenReviewAuthenticator
 from quotaapi.endpoints.requestinfo import parse
 
@@ -135,3 +135,27 @@ async def test_a_namespace_that_was_seen_ending_and_lives_is_looked_up_for_a_whi
 
     assert (known, ending) == (Phase.ACTIVE, Phase.TERMINATING)
     assert (doubted, believed) == ((Phase.ACTIVE, 1), (Phase.ACTIVE, 1))
+
+
+@pytest.mark.parametrize(
+    ("value", "confirms"),
+    [(None, None), ("true", True), ("1", True), ("false", False), ("F", False), ("yes!", True)],
+)
+async def test_a_namespace_may_ask_for_deletions_to_be_confirmed(value, confirms) -> None:
+    asker = Asker(code=200)
+    found = a_namespace("followed")
+    if value is not None:
+        found["metadata"]["annotations"] = {CONFIRMS_DELETION: value}
+    asker.answer = Answer(200, found)
+    async with asyncio.TaskGroup() as tasks:
+        namespaces = ClusterNamespaces(asker, monotonic=Clock(), spawn=tasks.create_task)
+        namespaces.put(found)
+        answers = [await namespaces.confirms_deletion(name) for name in ("followed", "looked-up")]
+
+    assert (answers, len(asker.asked)) == ([confirms, confirms], 1)
+
+
+async def test_a_namespace_that_does_not_exist_asks_for_nothing() -> None:
+    async with asyncio.TaskGroup() as tasks:
+        namespaces = ClusterNamespaces(Asker(code=404), monotonic=Clock(), spawn=tasks.create_task)
+        assert await namespaces.confirms_deletion("nowhere") is None
