@@ -95,6 +95,7 @@ _VERBOSE = 4
 
 
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_MAX_SECONDS = 2**63 / 1e9
 _DURATION = re.compile(r"(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:h|ms|us|µs|ns|m|s))+")
 _PART = re.compile(r"([0-9.]+)([a-zµ]+)")
 
@@ -105,7 +106,10 @@ def parse_duration(text: str) -> float:
         return 0.0
     if not _DURATION.fullmatch(text):
         raise ValueError(f'time: invalid duration "{text}"')
-    return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+    if seconds >= _MAX_SECONDS:
+        raise ValueError(f'time: invalid duration "{text}"')
+    return seconds
 
 
 def _seconds(text: str) -> float:

@@ -4,8 +4,7 @@ What a manager applied before, no longer applies and nobody else owns, goes. Wha
 owns and the configuration would change is a conflict, unless it is forced: then the field changes
 hands. The rules, and the words, are those of structured-merge-diff and kube-apiserver.
 
-A configuration that does not fit the schema is answered as kube-apiserver does: with a 500 that
-has no reason.
+A configuration that does not fit the schema is a 400, in the words of kube-apiserver's 500.
 """
 
 from collections.abc import Iterator, Mapping
@@ -69,8 +68,8 @@ class Applier:
     def apply(self, live: Object | None, config: Any, how: Apply) -> Applied:
         """`live` is None where there is no object yet. Neither argument is changed.
 
-        Raises StatusError: 400 for a configuration that is none, 409 for conflicts, 500 without a
-        reason for one that does not fit the schema.
+        Raises StatusError: 400 for a configuration that is none or does not fit the schema, 409 for
+        conflicts.
         """
         config = self._checked(config, how)
         base = live
@@ -111,7 +110,7 @@ class Applier:
         faults: list[str] = []
         self._ownership.type_of(how.subresource).check(checked, "", faults)
         if faults:
-            raise errors.unclassified(
+            raise errors.bad_request(
                 f"failed to create typed patch object ({self._shown(metadata)}): {_told(faults)}"
             )
         if checked.get("metadata") is None:

@@ -29,7 +29,7 @@ take a hundred."""
 
 
 class StatusError(Exception):
-    """An answer other than success. `reason` may be empty, as for some of kube-apiserver's 500s."""
+    """An answer other than success. A 500 is a fault of the server's own: its reason is InternalError."""
 
     def __init__(
         self,
@@ -56,8 +56,7 @@ class StatusError(Exception):
             "status": "Failure",
             "message": self.message,
         }
-        if self.reason:
-            status["reason"] = self.reason
+        status["reason"] = self.reason
         details = dict(self.details) if self.details is not None else None
         if self.retry_after_seconds is not None:
             details = {**(details or {}), "retryAfterSeconds": self.retry_after_seconds}
@@ -254,11 +253,6 @@ def too_many_requests(message: str, seconds: int = 1) -> StatusError:
 def internal_error(message: str) -> StatusError:
     text = f"Internal error occurred: {message}"
     return StatusError(500, "InternalError", text, details={"causes": [{"message": message}]})
-
-
-def unclassified(message: str) -> StatusError:
-    """A 500 without a reason, where kube-apiserver answers so for a client's fault."""
-    return StatusError(500, "", message)
 
 
 def _details(resource: Resource, name: str, uid: str = "") -> dict[str, Any]:

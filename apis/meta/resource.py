@@ -47,7 +47,8 @@ class Resource:
     WarningsOnCreate and WarningsOnUpdate). Pure; the order is that of the answer.
     `read_only`: users may get, list and watch it, and nobody but the server writes it.
     `server_status`: top-level keys of `status` that only the server writes.
-    `selectable_fields`: field selector -> reader, besides metadata.name and metadata.namespace.
+    `selectable_fields`: field selector -> reader, besides metadata.name and, in a namespace,
+    metadata.namespace.
     `indexes`: index name -> the values under which an object is found.
     """
 

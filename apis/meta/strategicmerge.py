@@ -9,7 +9,7 @@ list is replaced; objects are merged and nulls delete, as in a merge patch. Dire
     $retainKeys: [...]                   the only fields that the object keeps
 
 Errors are kube-apiserver's for built-in kinds; where it answers 500 for a patch that makes no
-sense, this is a 400 with the same words.
+sense, this is a 400 with the same words (docs/decisions/0013).
 """
 
 from typing import Any, Final

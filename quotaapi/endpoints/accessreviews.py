@@ -14,7 +14,7 @@ from apis.meta import errors, fields
 from apis.meta.fields import FieldError
 from apis.meta.transaction import Object
 from quotaapi.auth.interface import MASTERS, Authorizer
-from quotaapi.endpoints import protobuf, respond
+from quotaapi.endpoints import protobuf, query, respond
 from quotaapi.endpoints.bodies import read_object
 from quotaapi.endpoints.exchange import Exchange, Handler, read_body
 from quotaapi.endpoints.negotiation import accepted
@@ -111,6 +111,7 @@ def _handler(group: str, kind: str, answer: Answer) -> Handler:
         if exchange.request.method != "POST":
             raise errors.method_not_allowed_here()
         representation = accepted(exchange.header("Accept"))
+        query.create_options(exchange.info.query, "")  # refuses what cannot be one
         review = await _review(exchange, kind)
         if (review.get("apiVersion"), review.get("kind")) != (api_version, kind):
             raise errors.bad_request(f"the object provided is no {kind} of {api_version}")

@@ -3,9 +3,10 @@
 from aiohttp import web
 
 from apis.meta import codec, errors
-from quotaapi.endpoints import query, respond, shapes
+from quotaapi.endpoints import respond, shapes
 from quotaapi.endpoints.api import Api
 from quotaapi.endpoints.bodies import read_options
+from quotaapi.endpoints.deleteoptions import delete_options
 from quotaapi.endpoints.exchange import Exchange
 from quotaapi.endpoints.listing import list_query, read_query
 from quotaapi.endpoints.negotiation import accepted
@@ -45,4 +46,4 @@ async def delete_collection(api: Api, rest: Rest, exchange: Exchange) -> web.Str
 
 
 async def _options(exchange: Exchange) -> DeleteOptions:
-    return query.delete_options(exchange.info.query, await read_options(exchange))
+    return delete_options(exchange.info.query, await read_options(exchange))

@@ -12,8 +12,6 @@ from quotaapi.registry.rest import Rest
 async def get(_api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse:
     info = exchange.info
     representation = accepted(exchange.header("Accept"))
-    version = None
-    if "resourceVersion" in info.query:
-        version = query.resource_version(query.first(query.parse(info.query), "resourceVersion"))
+    version = query.get_options(info.query)
     record = await rest.get(info.namespace, info.name, resource_version=version)
     return await shapes.one(exchange, rest.resource, record, representation)

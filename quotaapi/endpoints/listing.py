@@ -51,9 +51,9 @@ def list_query(resource: Resource, text: str) -> ListQuery:
     if not text:
         return _WHOLE
     query = parameters.parse(text)
-    limit = max(parameters.integer(query, "limit") or 0, 0)
+    limit, _ = _numbers(query)
     labels = _labels(query)
-    _refuse(_list_faults(query))
+    parameters.refuse("ListOptions", _list_faults(query))
     version = parameters.first(query, "resourceVersion")
     token = parameters.first(query, "continue")
     if token and version not in ("", "0"):
@@ -61,7 +61,7 @@ def list_query(resource: Resource, text: str) -> ListQuery:
     return ListQuery(
         labels,
         _fields(resource, query),
-        resource_version=parameters.list_resource_version(version),
+        resource_version=parameters.resource_version(version),
         match=parameters.first(query, "resourceVersionMatch"),
         limit=limit,
         continue_token=token,
@@ -69,11 +69,11 @@ def list_query(resource: Resource, text: str) -> ListQuery:
 
 
 def watch_query(resource: Resource, text: str) -> WatchQuery:
-    """Raises 400, 422 and 500. A limit and a continue token mean nothing to a watch."""
+    """Raises 400 and 422. A limit means nothing to a watch, but must be a number."""
     query = parameters.parse(text)
-    timeout = max(parameters.integer(query, "timeoutSeconds") or 0, 0)
+    _, timeout = _numbers(query)
     labels = _labels(query)
-    _refuse(_watch_faults(query))
+    parameters.refuse("ListOptions", _watch_faults(query))
     version = parameters.resource_version(parameters.first(query, "resourceVersion"))
     return WatchQuery(
         ListQuery(labels, _fields(resource, query), resource_version=version),
@@ -81,6 +81,14 @@ def watch_query(resource: Resource, text: str) -> WatchQuery:
         initial_events=parameters.boolean(query, "sendInitialEvents"),
         timeout_seconds=timeout,
     )
+
+
+def _numbers(query: Query) -> tuple[int, int]:
+    """`limit` and `timeoutSeconds`, 0 where they are absent or negative. The latter bounds a watch;
+    a list is over sooner, but must say a number all the same."""
+    timeout = parameters.integer(query, "timeoutSeconds") or 0
+    limit = parameters.integer(query, "limit") or 0
+    return max(limit, 0), max(timeout, 0)
 
 
 def _labels(query: Query) -> LabelSelector:
@@ -104,12 +112,11 @@ def _fields(resource: Resource, query: Query) -> FieldSelector:
 
 
 def selectable(resource: Resource) -> Collection[str]:
-    return ("metadata.name", "metadata.namespace", *resource.selectable_fields)
-
-
-def _refuse(faults: list[FieldError]) -> None:
-    if faults:
-        raise errors.invalid("ListOptions", "meta.k8s.io", "", faults)
+    """Fields that a selector may name. What is in no namespace cannot be selected by it."""
+    metadata = (
+        ("metadata.name", "metadata.namespace") if resource.namespaced else ("metadata.name",)
+    )
+    return (*metadata, *resource.selectable_fields)
 
 
 def _match_fault(why: str) -> FieldError:
@@ -143,6 +150,10 @@ def _watch_faults(query: Query) -> list[FieldError]:
     faults = []
     match = parameters.first(query, "resourceVersionMatch")
     initial = parameters.boolean(query, "sendInitialEvents")
+    begins_anew = parameters.first(query, "resourceVersion") in ("", "0")
+    if begins_anew and initial is None and not match:
+        # kube-apiserver takes a watch that names no version for one that says this.
+        initial, match = True, NOT_OLDER_THAN
     if initial is not None and match != NOT_OLDER_THAN:
         why = f"sendInitialEvents requires setting resourceVersionMatch to {NOT_OLDER_THAN}"
         faults.append(_match_fault(why))

@@ -1,7 +1,7 @@
 """A request's method and path, read as kube-apiserver reads them. Pure; never raises."""
 
 from typing import Final
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote_plus, unquote_to_bytes
 
 from apis.meta.keys import GROUP
 from apis.meta.values import valueclass
@@ -93,7 +93,8 @@ def _verb(method: str, name: str, query: str, *, watched: bool) -> str:
             return "watch"
         if name:
             return "get"
-        return "watch" if "watch" in query and _asks_to_watch(query) else "list"
+        said = "watch" in query or "%" in query
+        return "watch" if said and _asks_to_watch(query) else "list"
     if verb is None:
         if method != "DELETE":
             return method.lower()
@@ -105,6 +106,6 @@ def _asks_to_watch(query: str) -> bool:
     """kube's reading of a boolean: the first value counts, and everything but 0 and false is true."""
     for pair in query.split("&"):
         key, _, value = pair.partition("=")
-        if key == "watch":
-            return value.lower() not in _WATCH_VALUES_OFF
+        if unquote_plus(key) == "watch":
+            return unquote_plus(value).lower() not in _WATCH_VALUES_OFF
     return False

@@ -10,7 +10,7 @@ from apis.garden.v1beta1.shoot import binding_of
 from apis.meta import errors
 from apis.meta.errors import StatusError
 from apis.meta.transaction import Object, Record
-from quotaapi.endpoints import respond
+from quotaapi.endpoints import query, respond
 from quotaapi.endpoints.api import Api
 from quotaapi.endpoints.exchange import Exchange
 from quotaapi.endpoints.negotiation import Representation, accepted
@@ -23,7 +23,8 @@ _ATTEMPTS: Final = 3
 async def resourcequota(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse:
     info = exchange.info
     representation = accepted(exchange.header("Accept"))
-    record = await rest.get(info.namespace, info.name)
+    version = query.get_options(info.query)
+    record = await rest.get(info.namespace, info.name, resource_version=version)
     limits = await _limits(api, record)
     found = resource_quota(info.name, remainder(limits, record.header.charge or {}))
     return respond.value(exchange, found, Representation(representation.media_type))

@@ -30,15 +30,19 @@ def with_timeout(inner: Handler, limit_seconds: float) -> Handler:
 
 
 def _chosen(exchange: Exchange, limit_seconds: float) -> float:
-    """The client's own limit where it is shorter. Raises 400 for one that is no duration."""
+    """The client's own limit where it is shorter. Raises 400 for one that is no duration.
+
+    None, and the server's limit holds, is 0 or less, as with kube-apiserver.
+    """
     text = exchange.info.query
-    if "timeout=" not in text:
+    if "timeout" not in text and "%" not in text:
         return limit_seconds
     wanted = query.first(query.parse(text), "timeout")
     if not wanted:
         return limit_seconds
     try:
-        seconds = parse_duration(wanted)
-    except ValueError:
-        raise errors.bad_request("invalid timeout specified in the request URL") from None
-    return min(seconds, limit_seconds) if seconds else limit_seconds
+        seconds = parse_duration(wanted.removeprefix("-"))
+    except ValueError as error:
+        why = f"invalid timeout specified in the request URL - {error}"
+        raise errors.bad_request(why) from None
+    return limit_seconds if not seconds or wanted[0] == "-" else min(seconds, limit_seconds)

@@ -139,9 +139,9 @@ def check_namespace(obj: Object, namespace: str) -> None:
 
 
 def _check_version(obj: Object) -> None:
-    """The words, and the lack of a reason, are kube-apiserver's."""
+    """The words are kube-apiserver's, which answers 500."""
     if obj["metadata"].get("resourceVersion", "0") != "0":
-        raise errors.unclassified("resourceVersion should not be set on objects to be created")
+        raise errors.bad_request("resourceVersion should not be set on objects to be created")
 
 
 def _taken(existing: Record) -> NameTakenError:

@@ -101,7 +101,7 @@ def _check_preconditions(
         ("uid", options.uid, old["metadata"]["uid"]),
         ("resourceVersion", options.resource_version, str(record.resource_version)),
     ):
-        if wanted and wanted != found:
+        if wanted is not None and wanted != found:
             raise errors.precondition_failed(
                 machinery.resource, name, field=field, wanted=wanted, found=found
             )

@@ -20,11 +20,12 @@ class WriteOptions:
 
 @valueclass
 class DeleteOptions:
-    """`propagation`: "", Background, Foreground or Orphan. Preconditions are "" where absent."""
+    """`propagation`: "", Background, Foreground or Orphan. `uid` and `resource_version` are
+    preconditions, None where absent."""
 
     dry_run: bool = False
-    uid: str = ""
-    resource_version: str = ""
+    uid: str | None = None
+    resource_version: str | None = None
     propagation: str = ""
     grace_period_seconds: int | None = None
 

@@ -271,15 +271,20 @@ def _check_uid(resource: Resource, record: Record, uid: str) -> None:
         )
 
 
+def _invalid_version(resource: Resource, name: str, value: object, why: str) -> StatusError:
+    error = fields.invalid("metadata.resourceVersion", value, why)
+    return errors.invalid(resource.plural, resource.group, name, [error])
+
+
 def _check_version(resource: Resource, wanted: Object, name: str, record: Record) -> None:
     """Raises _OutdatedError where a conflict is certain, a StatusError where it is to be confirmed."""
+    text = wanted["metadata"].get("resourceVersion", "0")
     try:
-        version = parse_uint(wanted["metadata"].get("resourceVersion", "0"))
+        version = parse_uint(text)
     except ValueError as fault:
-        raise errors.unclassified(str(fault)) from None  # as kube-apiserver answers it
+        raise _invalid_version(resource, name, text, str(fault)) from None
     if version == 0:
-        error = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
-        raise errors.invalid(resource.plural, resource.group, name, [error])
+        raise _invalid_version(resource, name, 0, "must be specified for an update")
     if version < record.resource_version:
         raise _OutdatedError
     if version > record.resource_version:

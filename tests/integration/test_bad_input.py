@@ -129,8 +129,7 @@ QUERIES = [
     ("GET", f"{QUOTAS}?resourceVersionMatch=Exact", {400, 422}),
     ("GET", f"{QUOTAS}?labelSelector=a%20b%20c", {400}),
     ("GET", f"{QUOTAS}?fieldSelector=spec.nope=1", {400}),
-    # As from kube-apiserver: docs/decisions/0013.
-    ("GET", f"{QUOTAS}?watch=1&resourceVersion=nope", {500}),
+    ("GET", f"{QUOTAS}?watch=1&resourceVersion=nope", {400}),
     ("GET", f"{QUOTAS}/nope", {404}),
     ("GET", f"{QUOTAS}/nope/nope", {404}),
     ("PUT", QUOTAS, {400, 405}),

@@ -221,12 +221,10 @@ def test_kubectl_does_not_take_over_what_others_changed_since() -> None:
         ({"clusterLifetimeDays": "x"}, ".spec.clusterLifetimeDays: expected numeric (int or float), got string"),
     ],
 )  # fmt: skip
-def test_a_configuration_that_does_not_fit_is_answered_without_a_reason(
-    spec: Any, fault: str
-) -> None:
+def test_a_configuration_that_does_not_fit_is_a_400(spec: Any, fault: str) -> None:
     error = refusal(None, a_config(**spec))
     prefix = f"failed to create typed patch object (/a; {API_VERSION}, Kind=Quota): "
-    assert (error.code, error.reason) == (500, "")
+    assert (error.code, error.reason) == (400, "BadRequest")
     assert error.message == prefix + fault
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apis.garden.v1beta1.register import QUOTA
+from apis.garden.v1beta1.register import CLOUD_PROFILE, QUOTA
 from apis.meta.errors import StatusError
 from quotaapi.endpoints.listing import list_query, watch_query
 
@@ -45,10 +45,35 @@ def test_a_negative_limit_is_none() -> None:
         "fieldSelector=spec.bogus%3D1",
         "resourceVersion=nope",
         "continue=token&resourceVersion=7",
+        "limit=",
+        *(f"timeoutSeconds={text}" for text in ("", "abc", "1.5", "9" * 20)),
     ],
 )
 def test_a_list_with_a_malformed_parameter_is_a_400(text) -> None:
     assert refusal_of(list_query, text).code == 400
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(f"timeoutSeconds={text}" for text in ("", "abc", "1.5", "9" * 20)),
+        *("limit=", "limit=x", "resourceVersion=nope", "labelSelector=((", "fieldSelector=a%3Db"),
+    ],
+)
+def test_a_watch_with_a_malformed_parameter_is_a_400(text) -> None:
+    assert refusal_of(watch_query, f"watch=1&{text}").code == 400
+
+
+@pytest.mark.parametrize("read", [list_query, watch_query])
+def test_what_is_in_no_namespace_is_not_selected_by_it(read) -> None:
+    with pytest.raises(StatusError) as caught:
+        read(CLOUD_PROFILE, "fieldSelector=metadata.namespace%3Dx")
+
+    assert (caught.value.code, caught.value.message) == (
+        400,
+        "field label not supported: metadata.namespace",
+    )
+    read(QUOTA, "fieldSelector=metadata.namespace%3Dx")
 
 
 def test_a_continued_list_may_say_version_zero() -> None:
@@ -78,6 +103,7 @@ def test_a_list_with_parameters_that_do_not_go_together_is_a_422(text, fields) -
         "watch=1&sendInitialEvents=true&resourceVersionMatch=Exact",
         "watch=1&resourceVersionMatch=NotOlderThan",
         "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&continue=x",
+        "watch=1&continue=x",
     ],
 )
 def test_a_watch_with_parameters_that_do_not_go_together_is_a_422(text) -> None:

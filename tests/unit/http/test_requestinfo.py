@@ -25,6 +25,8 @@ def facts(info: RequestInfo) -> tuple[str, str, str, str, str]:
         ("GET", "/quotas?limit=5&watch", ("watch", "quotas", "", "", "")),
         ("GET", "/quotas?watch=false", ("list", "quotas", "", "", "")),
         ("GET", "/quotas?watch=0", ("list", "quotas", "", "", "")),
+        ("GET", "/quotas?w%61tch=%31", ("watch", "quotas", "", "", "")),
+        ("GET", "/quotas?watch=%30", ("list", "quotas", "", "", "")),
         ("GET", "/quotas?labelSelector=watch%3D1", ("list", "quotas", "", "", "")),
         ("GET", "/watch/namespaces/ns/quotas", ("watch", "quotas", "ns", "", "")),
         ("POST", "/namespaces/ns/quotas", ("create", "quotas", "ns", "", "")),

@@ -275,6 +275,7 @@ async def test_another_kind_is_invalid() -> None:
 async def test_a_resource_version_is_a_bad_request() -> None:
     error = await refused(Rig(), quota(resourceVersion="7"))
 
+    assert error.code == 400
     assert error.message == "resourceVersion should not be set on objects to be created"
 
 

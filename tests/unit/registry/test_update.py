@@ -141,13 +141,16 @@ async def test_a_put_without_a_version_is_invalid(version: str | None) -> None:
 
 
 @pytest.mark.parametrize("version", ["abc", "-1", "1.5", "²", "18446744073709551616", "9" * 5000])
-async def test_a_version_that_is_no_number_is_answered_without_a_reason(version: str) -> None:
+async def test_a_version_that_is_no_number_is_refused_at_its_field(version: str) -> None:
     rig, _ = await a_rig()
 
     with pytest.raises(StatusError) as caught:
         await rig.update(quota(resourceVersion=version))
 
-    assert (caught.value.code, caught.value.reason) == (500, "")
+    assert (caught.value.code, caught.value.reason) == (422, "Invalid")
+    (cause,) = (caught.value.details or {})["causes"]
+    assert cause["field"] == "metadata.resourceVersion"
+    assert "strconv.ParseUint" in cause["message"]
 
 
 async def test_a_put_does_not_create() -> None:
