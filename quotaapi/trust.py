@@ -5,6 +5,7 @@ The second door to `cryptography`, beside `tls`, which makes certificates.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from cryptography import x509
@@ -56,3 +57,31 @@ class Authorities:
         except (ValueError, VerificationError):
             return None
         return min(certificate.not_valid_after_utc for certificate in verified.chain)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A certificate, and the names and addresses for which it is valid as a server's."""
+
+    der: bytes
+    names: Sequence[str]
+
+    @classmethod
+    def all_of(cls, pem: bytes) -> "list[Named]":
+        """In their order; none for an empty text. Raises ValueError for what is no bundle."""
+        found = x509.load_pem_x509_certificates(pem) if pem.strip() else []
+        return [cls(c.public_bytes(serialization.Encoding.DER), _names_of(c)) for c in found]
+
+    def is_valid_for(self, name: str) -> bool:
+        """A wildcard stands for the first label (RFC 6125)."""
+        wildcard = f"*.{name.partition('.')[2]}"
+        return any(each.lower() in (name, wildcard) for each in self.names)
+
+
+def _names_of(certificate: x509.Certificate) -> Sequence[str]:
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (x509.ExtensionNotFound, ValueError):
+        return ()
+    addresses = found.get_values_for_type(x509.IPAddress)
+    return (*found.get_values_for_type(x509.DNSName), *(str(each) for each in addresses))

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
-from kubernetes.aio.config import load_incluster_config, load_kube_config
+from kubernetes.aio.config import ConfigException, load_incluster_config, load_kube_config
 
 from apis.meta import codec
 from quotaapi.auth.asking import Answer
@@ -55,6 +55,11 @@ class KubeClient:
     async def connect(cls, kubeconfig: Path | None, monotonic: Callable[[], float]) -> "KubeClient":
         """None: as the pod's service account. Nothing is asked yet. Raises ClusterAccessError."""
         return cls(kubeconfig, await _load(kubeconfig), monotonic)
+
+    @property
+    def server(self) -> str:
+        """The address that is asked."""
+        return str(self._client.configuration.host)
 
     async def close(self) -> None:
         await _close(self._client)
@@ -192,6 +197,7 @@ async def _load(kubeconfig: Path | None) -> ApiClient:
         # Proxies of the environment are for the world outside; a kubeconfig names its own.
         client_session_kwargs={"trust_env": False, "read_bufsize": 256 * 1024},
     )
+    where = kubeconfig or "the pod's service account"
     if kubeconfig is not None:
         _refuse_absent(kubeconfig)
     try:
@@ -204,10 +210,13 @@ async def _load(kubeconfig: Path | None) -> ApiClient:
                 persist_config=False,
             )
         client = ApiClient(configuration)
+    except ConfigException as error:
+        raise ClusterAccessError(f"{where}: {error}") from error
     # Beside its own error the loader raises whatever it stumbles over in a malformed file.
     except Exception as error:
-        where = kubeconfig or "the pod's service account"
-        raise ClusterAccessError(f"{where}: cannot be used: {_words(error)}") from error
+        raise ClusterAccessError(
+            f"{where} cannot be used as a kubeconfig: {_words(error)}"
+        ) from error
     client.user_agent = "quotaapi"
     return client
 
@@ -217,7 +226,8 @@ async def _body(response: aiohttp.ClientResponse) -> Any:
     try:
         return codec.decode_json(data).value if data else None
     except codec.DecodeError:
-        return {"message": data[:200].decode(errors="replace")}
+        # A page of some other server: its first words, on one line.
+        return {"message": " ".join(data[:200].decode(errors="replace").split())}
 
 
 async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:

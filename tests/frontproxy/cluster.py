@@ -17,6 +17,7 @@ Object = dict[str, Any]
 
 TOKEN = "quotaapi-token"
 CONFIG = "extension-apiserver-authentication"
+AGGREGATION = "/apis/apiregistration.k8s.io/v1"
 TOKEN_REVIEWS = "tokenreviews"
 ACCESS_REVIEWS = "subjectaccessreviews"
 
@@ -25,7 +26,7 @@ class Cluster:
     """Runs in a thread of its own (`with`). Change its attributes as a test needs.
 
     `tokens`: token -> TokenReview's user. `may`: judges a SubjectAccessReview's spec.
-    `applied`: path -> what was applied there. `status`:
+    `applied`: path -> what was applied there. `aggregates`: other servers' APIs. `status`:
     answered to every request where it is not 0. `accepts`: Authorization headers, None: any. While `hold` is set, nothing is answered.
     """
 
@@ -37,6 +38,8 @@ class Cluster:
         self.secrets: set[tuple[str, str]] = set()
         self.config: dict[str, str] = {}
         self.applied: dict[str, Object] = {}
+        self._applied_at: dict[str, str] = {}
+        self.aggregates = True
         self.status = 0
         self.accepts: set[str] | None = None
         self.hold = threading.Event()
@@ -168,6 +171,9 @@ class Cluster:
             return _json(
                 {"kind": "Status", "message": "fault on demand", "code": self.status}, self.status
             )
+        if request.path == AGGREGATION:
+            found = {"kind": "APIResourceList", "resources": []}
+            return _json(found) if self.aggregates else _missing("page")
         if request.method in ("PATCH", "DELETE") or request.path in self.applied:
             return self._register(request, body)
         if request.query.get("watch") == "true":
@@ -193,14 +199,20 @@ class Cluster:
         known = request.path in self.applied
         if request.method == "PATCH":
             assert request.headers["Content-Type"] == "application/apply-patch+yaml"
-            self.applied[request.path] = decode_json(body).value
-            return _json(self.applied[request.path], 200 if known else 201)
-        if not known:
+            obj = decode_json(body).value
+            if obj != self.applied.get(request.path):
+                self.applied[request.path] = obj
+                self._applied_at[request.path] = self._next()
+        elif not known:
             return _missing("it is")
-        found = self.applied[request.path]
+        stored = self.applied[request.path]
+        version = {"resourceVersion": self._applied_at[request.path]}
         if request.method == "DELETE":
             del self.applied[request.path]
-        return _json(found)
+        return _json(
+            {**stored, "metadata": {**stored["metadata"], **version}},
+            201 if request.method == "PATCH" and not known else 200,
+        )
 
     def _get(self, what: str, parts: list[str]) -> web.Response:
         if what == "configmaps":

@@ -1,6 +1,7 @@
 """Certificate authorities of a cluster, made for one test run."""
 
 import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -64,9 +65,9 @@ class Authority:
         )
         return self._write(f"{self._name}-{common}{'-below' if below else ''}", cert, key, chain)
 
-    def server(self, file_name: str) -> Pair:
+    def server(self, file_name: str, dns_names: Sequence[str] = SERVICE_NAMES) -> Pair:
         key = ec.generate_private_key(ec.SECP256R1())
-        names: list[x509.GeneralName] = [x509.DNSName(name) for name in SERVICE_NAMES]
+        names: list[x509.GeneralName] = [x509.DNSName(name) for name in dns_names]
         names.append(x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
         cert = (
             _builder(_subject("server", ()), self._cert.subject, key.public_key())

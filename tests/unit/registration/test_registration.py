@@ -13,6 +13,7 @@ from apis.garden.v1beta1.register import RESOURCES
 from quotaapi import tls
 from quotaapi.registration.command import run
 from quotaapi.registration.objects import Place, Serving, path_of, registration, serving_secret
+from tests.frontproxy.pki import Authority
 
 DEPLOY = Path(__file__).resolve().parents[3] / "hack" / "deploy"
 NOW = datetime(2024, 1, 2, tzinfo=UTC)
@@ -32,13 +33,56 @@ def test_the_manifests_are_what_is_registered() -> None:
 
 
 def test_a_dry_run_prints_what_is_registered(capsys, tmp_path) -> None:
-    bundle = tmp_path / "ca.crt"
-    bundle.write_bytes(b"bundle")
+    bundle = Authority(tmp_path, "ca").path
 
     code = run("register", ["--dry-run", "--namespace", "other", "--ca-file", str(bundle)])
 
     printed = list(yaml.safe_load_all(capsys.readouterr().out))
-    assert (code, printed) == (0, list(registration(Place("other"), b"bundle")))
+    assert (code, printed) == (0, list(registration(Place("other"), bundle.read_bytes())))
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "holds no certificate"),
+        (b"words", "is no PEM bundle of certificates"),
+        (
+            tls.issue_serving(["quota.example.org"], NOW).cert,
+            "valid for quota.example.org, and kube-apiserver asks for quotaapi.quotaapi.svc",
+        ),
+    ],
+)
+def test_a_ca_file_that_cannot_do_is_refused_in_a_dry_run_too(
+    capsys, tmp_path, content, told
+) -> None:
+    bundle = tmp_path / "ca.crt"
+    bundle.write_bytes(content)
+
+    code = run("register", ["--dry-run", "--ca-file", str(bundle)])
+
+    said = capsys.readouterr()
+    assert (code, said.out) == (1, "")
+    assert said.err.startswith("quotaapi register: ")
+    assert told in said.err
+
+
+def test_a_ca_file_that_is_not_there_is_named_with_its_option(capsys, tmp_path) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run("register", ["--ca-file", str(tmp_path / "nope")])
+
+    assert ended.value.code == 2
+    assert f"--ca-file {tmp_path}/nope: No such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["register", "unregister"])
+def test_help_says_what_a_command_does_in_words_for_people(capsys, command) -> None:
+    with pytest.raises(SystemExit):
+        run(command, ["--help"])
+
+    about, _options = capsys.readouterr().out.split("options:")
+    assert "`quotaapi unregister`." not in about
+    assert f"usage: quotaapi {command}" in about
+    assert ("Remove what" in about) is (command == "unregister")
 
 
 def test_the_bundle_is_the_api_services() -> None:
