@@ -15,6 +15,7 @@ from apis.meta import codec
 from quotaapi.auth.kube import KubeClient, KubeUnavailable
 from quotaapi.auth.reachability import Reachability
 from quotaapi.auth.requestheader import RequestHeaders
+from quotaapi.auth.retrying import Retry
 from quotaapi.trust import Authorities
 
 _log = logging.getLogger(__name__)
@@ -103,24 +104,28 @@ class ClusterConfig:
         return "" if self._data is not None else f"ConfigMap {NAMESPACE}/{NAME}: {self._why}"
 
     async def run(self) -> None:
+        retry = Retry(f"ConfigMap {NAMESPACE}/{NAME}")
         while True:
             try:
                 version = await self._read()
-                await self._sleep(MIN_PAUSE_SECONDS)
-                await self._wait_changed(version)
             except KubeUnavailable as error:
-                self._reachability.failed(str(error))
                 self._why = str(error)
-                _log.warning("ConfigMap %s/%s cannot be read: %s", NAMESPACE, NAME, error)
-                await self._sleep(RETRY_SECONDS)
+                await self._sleep(retry.failed(self._why))
+                continue
+            retry.worked()
+            await self._sleep(MIN_PAUSE_SECONDS)
+            await self._wait_changed(version)
 
     async def _read(self) -> str:
-        answer = await self._client.request("GET", f"{COLLECTION}/{NAME}")
+        """The version that was read. Raises KubeUnavailable."""
+        try:
+            answer = await self._client.request("GET", f"{COLLECTION}/{NAME}")
+        except KubeUnavailable as error:
+            self._reachability.failed(str(error))
+            raise
         self._reachability.answered()
         if not answer.ok:
-            self._why = answer.message
-            _log.warning("ConfigMap %s/%s cannot be read: %s", NAMESPACE, NAME, answer.message)
-            return ""
+            raise KubeUnavailable(answer.message)
         data = answer.body.get("data") or {}
         if data != self._data:
             self._take(data)
@@ -141,9 +146,6 @@ class ClusterConfig:
 
     async def _wait_changed(self, version: str) -> None:
         """Until the ConfigMap changed, or it is time to read it anyway."""
-        if not version:
-            await self._sleep(RETRY_SECONDS)
-            return
         query: dict[str, Any] = {
             "fieldSelector": f"metadata.name={NAME}",
             "resourceVersion": version,

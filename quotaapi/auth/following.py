@@ -1,19 +1,17 @@
 """List, then watch from there, for ever: how what the cluster holds is kept up with."""
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Final, Protocol
 
 from quotaapi.auth.asking import METADATA_LIST, METADATA_ONLY
 from quotaapi.auth.kube import KubeClient, KubeUnavailable
-
-_log = logging.getLogger(__name__)
+from quotaapi.auth.retrying import Retry
 
 WATCH_SECONDS: Final = 300
 PAUSE_SECONDS: Final = 1.0
-"""Between attempts; and after a watch that ended at once, which would otherwise be a busy loop."""
+"""After a watch, which may have ended at once and would otherwise be a busy loop."""
 
 Object = Mapping[str, Any]
 
@@ -39,16 +37,19 @@ async def follow(
 ) -> None:
     """Metadata only. Runs until it is cancelled."""
     version = ""
+    retry = Retry(path)
     while True:
+        pause_seconds = PAUSE_SECONDS
         try:
             if not version:
                 version = await _list(client, path, follower)
+                retry.worked()
             version = await _watch(client, path, follower, version, watch_seconds)
         except KubeUnavailable as error:
             follower.lost(str(error))
-            _log.warning("%s cannot be followed for now: %s", path, error)
+            pause_seconds = retry.failed(str(error))
             version = ""
-        await sleep(PAUSE_SECONDS)
+        await sleep(pause_seconds)
 
 
 async def _list(client: KubeClient, path: str, follower: Follower) -> str:
