@@ -1,19 +1,19 @@
 """One group on its way to an outcome for each of its members: `group_commit` tells the whole story."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
 from apis.meta.transaction import (
     Conflict,
     OutcomeUnknown,
-    Snapshot,
     TooLarge,
     TransactionError,
     Unavailable,
 )
 from storage.etcd import records, wire
+from storage.etcd.evidence import Evidence, modified
 from storage.etcd.fence import Fence
 from storage.etcd.merging import Group, Waiting, compare_mark, refuse
 from storage.etcd.refusals import NoSpace, Unanswered
@@ -60,8 +60,9 @@ class Attempt:
         self._known_revision = 0
         """The store was here before the sending: if it is applied, it is later. Moves on with the
         events that are read."""
-        self._fenced_at = 0
-        """The fence's revision, once it is raised for this sending."""
+        self._decided_at = 0
+        """The revision after which it cannot be applied any more: the fence's, once it is raised
+        for this sending, or one that replaced what it replaces."""
         self._give_up_at = patience.clock() + patience.deadline_seconds
         self._marked = store.marks.newest(group.guards)
         """The guard by whose value etcd's history is known again, and its mark."""
@@ -76,6 +77,7 @@ class Attempt:
         except TooLarge:
             raise
         except Unanswered as lost:
+            self._counters.lost_answers += 1
             return await self._find_out(lost)
         except NoSpace as error:
             await self._judge_full(error, outstanding=False)
@@ -108,32 +110,35 @@ class Attempt:
         )
 
     async def _judge(self, answer: wire.Message) -> Sequence[Waiting]:
-        """What etcd's answer means for each member. Raises Unavailable and StorageError."""
+        """What etcd's answer means for each member. Raises Unavailable."""
         revision = self._store.note(answer)
         if answer.get("succeeded"):
+            if self._group.raises_fence:
+                self._fence.revision = revision
             self._succeed(revision)
             return ()
         self._counters.failed_compares += 1
-        keys = (self._fence.key, *self._group.guards)
-        revision, (fence, *ranges) = await self._store.ranges(keys)
-        self._fence.revision = _mod_revision(fence)
-        if self._is_other_history(revision, ranges):
+        compared = self._fence.revision
+        try:
+            revision, (fence, *ranges) = await self._store.ranges(
+                (self._fence.key, *self._group.guards)
+            )
+        except Unavailable as error:
+            return await self._find_out(error)
+        self._fence.revision = modified(fence)
+        found = Evidence(self._group, fence, ranges, compared_fence=compared)
+        if found.is_other_history(revision, self._marked):
             self._store.on_doubt()
             raise Unavailable("etcd has another history than before: it was restored")
-        return self._route(ranges, revision)
-
-    def _is_other_history(self, newest: int, ranges: Sequence[wire.Message]) -> bool:
-        """Whether what was found after a failed compare cannot follow what was known: a revision
-        that went backwards, or a value that another transaction stored at the same one."""
-        for (key, revision), found in zip(self._group.guards.items(), ranges, strict=True):
-            modified = _mod_revision(found)
-            if revision > newest or 0 < modified < revision:
-                return True
-            if self._marked is not None and key == self._marked[0] and modified == revision:
-                value = wire.unb64(found["kvs"][0].get("value", ""))
-                if records.mark_of(value) != self._marked[1]:
-                    return True
-        return False
+        if applied_at := found.applied_at(self._id):
+            self._succeed(applied_at)
+            return ()
+        decided_at = found.decided_at()
+        if decided_at is None:
+            return self._route(found.moved, revision)
+        self._decided_at = decided_at
+        doubt = Unavailable("another copy of the write may have been applied")
+        return await self._find_out(doubt, lambda: self._route(found.moved, revision))
 
     def _succeed(self, revision: int) -> None:
         self._counters.committed += len(self._group.members)
@@ -145,12 +150,9 @@ class Attempt:
             if not member.outcome.done():
                 member.outcome.set_result(committed)
 
-    def _route(self, ranges: Sequence[wire.Message], revision: int) -> Sequence[Waiting]:
-        """A guard had moved: whose, as seen at `revision`? The others go again."""
-        moved: dict[str, Snapshot] = {}
-        for (key, guarded), found in zip(self._group.guards.items(), ranges, strict=True):
-            if _mod_revision(found) != guarded:
-                moved[key] = self._store.snapshot(key, found)
+    def _route(self, found: Mapping[str, wire.Message], revision: int) -> Sequence[Waiting]:
+        """Guards had moved, as found at `revision`: whose? The others go again."""
+        moved = {key: self._store.snapshot(key, answer) for key, answer in found.items()}
         again = []
         for member in self._group.members:
             concerned = moved.keys() & member.transaction.guards.keys()
@@ -163,26 +165,20 @@ class Attempt:
                 again.append(member)
         return again
 
-    def _carries_id(self, ranges: Sequence[wire.Message]) -> int:
-        """The revision of a written key that carries this group's id; 0 where there is none."""
-        for key, found in zip(self._group.guards, ranges, strict=True):
-            kvs = found.get("kvs")
-            if kvs and key in self._group.written:
-                value = wire.unb64(kvs[0].get("value", ""))
-                if records.transaction_of(value) == self._id:
-                    return wire.number(kvs[0], "mod_revision")
-        return 0
-
-    async def _find_out(self, lost: Unanswered) -> Sequence[Waiting]:
-        """The sending may have been applied, or may be yet. Answers who is to go again, all or none:
-        then it was not applied, and cannot be any more."""
-        self._counters.lost_answers += 1
-        error: TransactionError | StorageError = lost
-        pause_seconds = _FIRST_PAUSE_SECONDS
+    async def _find_out(
+        self,
+        error: TransactionError | StorageError,
+        refused: Callable[[], Sequence[Waiting]] | None = None,
+    ) -> Sequence[Waiting]:
+        """The sending may have been applied, or may be yet. Answers who is to go again. Where it was
+        not applied, and cannot be any more, that is everybody, or who is left by `refused`."""
+        pause_seconds = _FIRST_PAUSE_SECONDS if refused is None else 0.0
         while self._patience.clock() <= self._give_up_at:
             self._meanwhile()
             await asyncio.sleep(pause_seconds)
-            pause_seconds = min(pause_seconds * 2, _LONGEST_PAUSE_SECONDS)
+            pause_seconds = min(
+                max(pause_seconds * 2, _FIRST_PAUSE_SECONDS), _LONGEST_PAUSE_SECONDS
+            )
             try:
                 applied_at = await self._find_in_history()
             except NoSpace as full:
@@ -194,10 +190,10 @@ class Attempt:
                 error = failure
                 break
             else:
-                if not applied_at:
-                    return self._group.members
-                self._succeed(applied_at)
-                return ()
+                if applied_at:
+                    self._succeed(applied_at)
+                    return ()
+                return refused() if refused else self._group.members
         self._leave_open(error)
         return ()
 
@@ -208,8 +204,8 @@ class Attempt:
         it cannot be known.
         """
         seconds = self._patience.attempt_seconds
-        if not self._fenced_at:
-            self._fenced_at = await self._fence.shut(seconds)
+        if not self._decided_at:
+            self._decided_at = await self._fence.shut(seconds)
         try:
             async with (
                 asyncio.timeout(seconds),
@@ -219,26 +215,20 @@ class Attempt:
                     if self._is_mine(revision):
                         return revision[0]
                     self._known_revision = revision[0]
-                    if revision[0] >= self._fenced_at:
+                    if revision[0] >= self._decided_at:
                         return 0
         except TimeoutError as error:
             raise Unavailable("etcd's events did not come in time") from error
         raise Unavailable("etcd's events ended")
 
     def _is_mine(self, revision: RawRevision) -> bool:
-        """By the id in a put. A group without puts has left none: nobody but another replica that
-        removed the very same keys at once makes such a revision, and then they are removed."""
+        """By the id in a put, be it the fence's: each group has one, and a revision one id."""
         _, events = revision
-        if not events or len(events) != len(self._group.written):
-            return False
         for event in events:
             if event.get("type") != "DELETE":
                 value = wire.unb64(event["kv"].get("value", ""))
                 return records.transaction_of(value) == self._id
-        if not self._group.only_deletes:
-            return False
-        keys = {self._store.relative_key(wire.unb64(event["kv"]["key"])) for event in events}
-        return keys == self._group.written
+        return False
 
     async def _judge_full(self, full: NoSpace, *, outstanding: bool) -> None:
         """etcd says that its database is full: was this the write that filled it?
@@ -248,11 +238,15 @@ class Attempt:
         """
         try:
             # One by one: an etcd that is over its quota may refuse every Txn, and answers a range.
-            found = [await self._range(key) for key in self._group.guards]
+            fence, *found = [
+                await self._range(key) for key in (self._fence.key, *self._group.guards)
+            ]
         except (TransactionError, StorageError) as error:
             self._leave_open(error)
             return
-        applied_at = self._carries_id(found)
+        compared, self._fence.revision = self._fence.revision, modified(fence)
+        evidence = Evidence(self._group, fence, found, compared_fence=compared)
+        applied_at = evidence.applied_at(self._id)
         if applied_at:
             self._succeed(applied_at)
         elif outstanding:
@@ -263,8 +257,3 @@ class Attempt:
     async def _range(self, key: str) -> wire.Message:
         request = wire.encode(wire.range_request(self._store.full_key(key)))
         return await self._store.client.ask("/kv/range", request)
-
-
-def _mod_revision(found: wire.Message) -> int:
-    kvs = found.get("kvs")
-    return wire.number(kvs[0], "mod_revision") if kvs else 0

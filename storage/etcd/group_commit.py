@@ -9,11 +9,18 @@ allow, and leaves for the next group what writes or differently guards a key of 
 group succeeds exactly where each of its transactions alone would have, and every write of it has
 one position in one revision.
 
-*A failed compare.* Nothing was applied, and it is for certain. Every guard is read, all at one
-later revision: who guards a key that moved gets a Conflict with its present value, the others go
-again, before newcomers. (The Txn's failure branch could read them at once; but etcd decodes and
-checks that branch of every Txn, which costs one that is alone a tenth of its time, and one replica
-alone never needs it.)
+*A failed compare.* This copy of the Txn was not applied. Every guard is read, all at one later
+revision: who guards a key that moved gets a Conflict with its present value, the others go again,
+before newcomers. (The Txn's failure branch could read them at once; but etcd decodes and checks that
+branch of every Txn, which costs one that is alone a tenth of its time, and one replica alone never
+needs it.)
+
+*A doubled Txn.* A proxy or a library may send a request twice. The second copy of a Txn that was
+applied always fails its compares: a value that it replaces has moved, and a group that replaces none
+puts the fence (`merging.Group.raises_fence`). So a copy that comes late, after its keys were deleted,
+is not applied either. Where the failed compare is the answer that arrives, what is read shows the
+group's own id: it was applied. What was read may leave that open (`evidence`): then it is found out as
+after a lost answer.
 
 *A lost answer.* The Txn may be applied, may not be, or may be applied later, when a stalled
 connection gets through. Guards do not make it safe to send it again: a name that was created and
@@ -23,8 +30,7 @@ two sendings applicable:
 1. The *fence* is raised, a key of this process that every Txn compares. From that revision on what
    was sent before cannot be applied any more.
 2. The events between the last revision known before the sending and the fence are read, and say
-   whether it was applied: by the id that is in its values, or, for a group that only deletes, by a
-   revision of exactly these deletes. Present values would not do: another replica may have
+   whether it was applied: by the id that is in its values. Present values would not do: another replica may have
    overwritten or deleted them since.
 3. If it was applied, that is its outcome. If not, its members go again, before newcomers, with a
    new id and the new fence, as if for the first time.

@@ -49,11 +49,18 @@ class Leases:
         value = wire.b64(records.mark(0, _NO_ID) + b"}\n" + body)
         request = (
             b'{"compare":[{"key":"%b","target":"MOD","result":"EQUAL","mod_revision":"0"}],'
-            b'"success":[{"request_put":{"key":"%b","value":"%b","lease":"%b"}}]}'
-            % (name, name, value, lease.encode())
+            b'"success":[{"request_put":{"key":"%b","value":"%b","lease":"%b"}}],'
+            b'"failure":[{"request_range":{"key":"%b"}}]}'
+            % (name, name, value, lease.encode(), name)
         )
         answer = await self._send("/kv/txn", request)
-        return wire.revision_of(answer) if answer.get("succeeded") else 0
+        if answer.get("succeeded"):
+            return wire.revision_of(answer)
+        # What stands before etcd may have sent it twice: then the key is there, with this lease.
+        for found in answer["responses"][0]["response_range"].get("kvs", ()):
+            if found.get("lease") == lease:
+                return wire.number(found, "mod_revision")
+        return 0
 
     async def _call(self, method: str, message: wire.Message) -> wire.Message:
         return await self._send(method, wire.encode(message))

@@ -40,8 +40,8 @@ class Limits:
 
     @property
     def writes(self) -> int:
-        """Each write has its position, and the last position is a list's."""
-        return min(self.guards, POSITIONS - 1)
+        """Each write has its position, as has the fence's; the last position is a list's."""
+        return min(self.guards, POSITIONS - 2)
 
 
 @dataclass(slots=True, eq=False)
@@ -55,6 +55,8 @@ class Waiting:
     compares: Mapping[str, bytes]
     writes: Sequence[tuple[bytes, bytes | None]]
     """What precedes a put's mark and what follows it; a whole delete and None."""
+    replaces: bool
+    """Whether it puts a key that exists."""
     size: int
     """Upper bound of the bytes that etcd counts."""
 
@@ -99,6 +101,7 @@ def prepare(
         written=written,
         compares={key: compare(names[key], revision) for key, revision in guards.items()},
         writes=writes,
+        replaces=any(isinstance(w, Put) and guards[w.key] for w in transaction.writes),
         size=size,
     )
 
@@ -130,12 +133,18 @@ class Group:
     guards: dict[str, int] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
     compares: dict[str, bytes] = field(default_factory=dict)
+    replaces: bool = False
     size: int = 0
 
     @property
-    def only_deletes(self) -> bool:
-        """Whether no value of it carries the group's id."""
-        return all(rest is None for member in self.members for _, rest in member.writes)
+    def raises_fence(self) -> bool:
+        """Whether the Txn puts the fence, too, after all other writes.
+
+        A group that replaces a value cannot be applied twice, since the value's revision never
+        comes back, and leaves its id there. One that only creates could be applied once more after
+        its keys were deleted; one that only deletes leaves no id.
+        """
+        return bool(self.written) and not self.replaces
 
     def has_room(self, waiting: Waiting) -> bool:
         """Whether the limits allow one more; an empty group takes what the limits would refuse."""
@@ -159,6 +168,7 @@ class Group:
         self.guards.update(waiting.transaction.guards)
         self.written.update(waiting.written)
         self.compares.update(waiting.compares)
+        self.replaces = self.replaces or waiting.replaces
         self.size += waiting.size
 
     def request(
@@ -179,6 +189,9 @@ class Group:
                 else:
                     mark = wire.b64(records.mark(len(operations), transaction))
                     operations.append(b'%b%b%b"}}' % (head, mark, rest))
+        if self.raises_fence:
+            value = wire.b64(records.marker(len(operations), transaction))
+            operations.append(b'{"request_put":{"key":"%b","value":"%b"}}' % (fence_name, value))
         return b"".join(
             (
                 b'{"compare":[',

@@ -36,13 +36,19 @@ _PLAIN = b"}"
 _FIELDS = frozenset({"v", "p", "t", "charge", "count", "prices"})
 
 _NO_MARK = _MARK % (0, b"0" * 16)
-MARKER = _NO_MARK + b"}\n{}"
+_EMPTY = _PLAIN + b"\n{}"
+MARKER = _NO_MARK + _EMPTY
 """The value of a key of which only the revision matters."""
 
 
 def mark(position: int, transaction: bytes) -> bytes:
     """The first 39 bytes of a value; `transaction` is 16 hex digits."""
     return _MARK % (position, transaction)
+
+
+def marker(position: int, transaction: bytes) -> bytes:
+    """`MARKER`, as the write of a transaction."""
+    return mark(position, transaction) + _EMPTY
 
 
 def remainder(header: Header, body: bytes) -> bytes:

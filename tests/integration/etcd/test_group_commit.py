@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from apis.meta.keys import INTERNAL
 from apis.meta.transaction import (
     Committed,
     Conflict,
@@ -48,7 +49,8 @@ async def test_three_hundred_writes_go_in_as_many_groups_as_the_limit_asks_for(
         start = await stack.store.current_revision()
         outcomes = await together(stack, *[create(f"k{n}") for n in range(300)])
         assert all(isinstance(out, Committed) for out in outcomes)
-        assert [len(events) for _, events in await history(stack.store, start)] == [125, 125, 50]
+        sizes = [len(events) for _, events in await history(stack.store, start)]
+        assert sizes == [125 + 1, 125 + 1, 50 + 1]  # each raises the fence
         assert stack.commits.statistics().transactions == 3
 
 
@@ -160,7 +162,10 @@ async def test_positions_of_a_merged_group_are_what_the_watch_delivers(
             told |= {k: r.resource_version for k, r in out.records.items()} | dict(out.deleted)
         async for revision, events in stack.store.events(old.revision):
             seen = {event.key: revision * 1000 + event.position for event in events}
+            fence = seen.popitem()
+            assert fence[0].startswith(f"{INTERNAL}fences/")
             assert seen == told
+            assert fence[1] == max(told.values()) + 1
             assert list(seen.values()) == sorted(seen.values())
             break
 

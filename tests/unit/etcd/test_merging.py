@@ -99,6 +99,8 @@ def test_the_outcomes_positions_are_the_requests(given_transactions: list[Transa
     for _, committed in group.committed(9):
         told |= {PREFIX + k.encode(): r.position for k, r in committed.records.items()}
         told |= {PREFIX + k.encode(): v - 9000 for k, v in committed.deleted.items()}
+    if group.raises_fence:
+        assert order.pop() == b"fence"
     assert told == {name: position for position, name in enumerate(order)}
 
 
@@ -120,13 +122,36 @@ def test_the_request_compares_and_writes_what_it_should() -> None:
             (PREFIX + b"b", 4),
         )
     ]
-    put, delete = sent["success"]
+    put, delete, fence = sent["success"]
     stored = records.decode("a", 9, wire.unb64(put["request_put"]["value"]))
     assert put["request_put"]["key"] == key("a")
     assert stored == next(iter(group.committed(9)))[1].records["a"]
     assert records.transaction_of(wire.unb64(put["request_put"]["value"])) == ID
     assert delete == {"request_delete_range": {"key": key("b")}}
+    assert fence["request_put"]["key"] == wire.b64(b"fence").decode()
+    raised = wire.unb64(fence["request_put"]["value"])
+    assert (records.transaction_of(raised), records.decode("f", 9, raised).position) == (ID, 2)
     assert sent.keys() == {"compare", "success"}
+
+
+@pytest.mark.parametrize(
+    ("transactions", "raises"),
+    [
+        ([create("a")], True),
+        ([Transaction({"a": 3}, [Delete("a")])], True),
+        ([Transaction({"a": 3}, [Put("a", b"A")])], False),
+        ([create("b"), Transaction({"a": 3}, [Put("a", b"A")])], False),
+        ([Transaction({"a": 3}, [])], False),
+    ],
+    ids=["create", "delete", "update", "create beside an update", "nothing"],
+)
+def test_the_fence_is_raised_by_what_could_else_be_applied_twice_or_leaves_no_id(
+    transactions: list[Transaction], raises: bool
+) -> None:
+    group, _ = split([waiting(each) for each in transactions], SMALL)
+    assert group.raises_fence == raises
+    writes = sum(len(each.writes) for each in transactions)
+    assert len(request(group)["success"]) == writes + raises
 
 
 def test_the_size_is_an_upper_bound_of_what_etcd_counts() -> None:
@@ -149,7 +174,7 @@ def test_one_that_is_too_large_for_a_group_goes_alone() -> None:
 
 
 def test_a_group_never_has_a_thousand_writes() -> None:
-    assert Limits(operations=5000).writes == 999
+    assert Limits(operations=5000).writes == 998
 
 
 def test_more_than_fits_is_too_large() -> None:
