@@ -11,7 +11,7 @@ from admission.plugins.lookups import SHOOTS, Profiles, ReferenceChecker
 from apis.garden.v1beta1.bindings import BINDING_PLURALS, quotas_of, secret_of
 from apis.meta import errors
 from apis.meta.errors import StatusError
-from apis.meta.fields import FieldError, invalid, not_found
+from apis.meta.fields import FieldError, invalid, no_object
 from apis.meta.keys import GROUP
 from apis.meta.request import Attributes
 from apis.meta.transaction import Object
@@ -46,7 +46,7 @@ class ReferenceManager:
             if not await self._may_get(attributes, GROUP, "quotas", quota):
                 raise _unreadable(attributes, "quota")
         if new_secret and await self._checker.secret_exists(*secret) is False:
-            raise _invalid(attributes, not_found("secretRef.name", secret[1]))
+            raise _invalid(attributes, no_object("secretRef.name", "Secret", secret[1], secret[0]))
 
     async def _may_get(
         self, attributes: Attributes, group: str, resource: str, target: tuple[str, str]
@@ -61,7 +61,7 @@ class ReferenceManager:
             return
         profile = await self._profiles.profile(cloud["profile"])
         if profile is None:
-            raise _invalid(attributes, not_found(PROFILE, cloud["profile"]))
+            raise _invalid(attributes, no_object(PROFILE, "CloudProfile", cloud["profile"]))
         if provider not in of_record(profile):
             detail = f"the profile has no {provider} section"
             raise _invalid(attributes, invalid(PROFILE, cloud["profile"], detail))

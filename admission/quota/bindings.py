@@ -13,7 +13,7 @@ from admission.interface import Intent
 from admission.quota.books import Books, CountLedger, QuotaLedger, UsageLedger
 from admission.quota.ledger import NOTHING, Directory, Needs
 from admission.quota.shoots import invalid
-from admission.quota.usage import Usage, exceeded, refusal
+from admission.quota.usage import Usage, exceeded, refusal, refusals_text
 from admission.quota.views import (
     QuotaView,
     Views,
@@ -151,7 +151,7 @@ class BindingChange:
         for key in self._added:
             quota = books.quota(key)
             if quota is None or quota.terminating:
-                causes.append(fields.not_found(self._path(key), key.rpartition("/")[2]))
+                causes.append(self._missing(key, quota))
             else:
                 found.append(quota)
         if causes:
@@ -163,8 +163,13 @@ class BindingChange:
                 raise self._forbidden(ONE_PER_SCOPE)
         return found
 
-    def _path(self, key: str) -> str:
-        return f"quotas[{quota_keys(self._obj).index(key)}]"
+    def _missing(self, key: str, quota: QuotaView | None) -> fields.FieldError:
+        path = f"quotas[{quota_keys(self._obj).index(key)}]"
+        if quota is None:
+            namespace, name = key.split("/")[-2:]
+            return fields.no_object(path, "Quota", name, namespace)
+        where = f"the Quota in namespace {fields.go_quote(quota.namespace)} is being deleted"
+        return fields.not_found(path, quota.name, where)
 
     def _ledgers(self, books: Books, quota: QuotaView) -> tuple[UsageLedger, QuotaLedger | None]:
         stop = stop_of(quota, self._attributes.namespace)
@@ -174,13 +179,14 @@ class BindingChange:
     def _judge(
         self, entering: list[tuple[QuotaView, UsageLedger, QuotaLedger | None]], moving: Usage
     ) -> None:
-        refusals = []
+        refusals, full = [], []
         for quota, usage, whole in entering:
             used = whole.used if whole is not None else usage.used
             if over := exceeded(quota.limits, used, moving):
+                full.append((quota.namespace, quota.name))
                 refusals.append(refusal(quota.name, over, used, moving))
         if refusals:
-            raise self._forbidden("; ".join(refusals))
+            raise self._forbidden(refusals_text(refusals, full))
 
     @staticmethod
     def _count(books: Books, quota_key: str, step: int) -> None:

@@ -13,10 +13,10 @@ from admission.metering.charges import (
 )
 from admission.quota.books import Books, QuotaLedger, UsageLedger
 from admission.quota.ledger import NOTHING, Needs
-from admission.quota.usage import Usage, decode, difference, exceeded, refusal
+from admission.quota.usage import Usage, decode, difference, exceeded, refusal, refusals_text
 from admission.quota.views import QuotaView, Route, Views
 from apis.garden.v1beta1.bindings import BINDING_PLURALS
-from apis.garden.v1beta1.shoot import DEFAULT_BINDING_KIND
+from apis.garden.v1beta1.shoot import DEFAULT_BINDING_KIND, binding_of
 from apis.meta import errors, fields
 from apis.meta.keys import object_key
 from apis.meta.request import Attributes
@@ -110,12 +110,14 @@ class ShootChange:
             return
         binding = books.binding(self._binding)
         if binding is None:
-            raise self._invalid(fields.not_found(BINDING_REF, self._binding.rpartition("/")[2]))
+            kind, name = binding_of(self._obj)
+            namespace = self._attributes.namespace
+            raise self._invalid(fields.no_object(BINDING_REF, kind, name, namespace))
         if binding.terminating and self._old is None:
             raise errors.forbidden(
                 self._attributes.resource,
                 self._attributes.name,
-                "its secret binding is being deleted",
+                f"its secret binding {binding_of(self._obj)[1]} is being deleted",
             )
         header, delta = self._price(books, self._obj)
         route, ledgers = self._open(books)
@@ -147,7 +149,8 @@ class ShootChange:
         """The profile; it may be gone only where the shoot's own price list can stand in for it."""
         profile = books.look(self._profile)
         if profile is None and self._old is None:
-            raise self._invalid(fields.not_found(PROFILE, self._profile.rpartition("/")[2]))
+            name = self._profile.rpartition("/")[2]
+            raise self._invalid(fields.no_object(PROFILE, "CloudProfile", name))
         return profile
 
     def _open(
@@ -179,17 +182,18 @@ class ShootChange:
             raise self._forbidden("a quota of its secret binding does not exist")
         if self._old is not None and self._obj is not None and is_reduction(self._obj, self._old):
             return
-        refusals = []
+        refusals, full = [], []
         for quota, usage, whole in ledgers:
             used = whole.used if whole is not None else usage.used
             if over := exceeded(quota.limits, used, delta):
+                full.append((quota.namespace, quota.name))
                 refusals.append(refusal(quota.name, over, used, delta))
             if quota.machine_types is not None and self._obj is not None:
                 wrong = forbidden_machine_types(self._obj, self._old, quota.machine_types)
                 wrong = fields.blame_defaults(wrong, self._attributes.defaulted)
-                refusals.extend(f"quota {quota.name}: {error}" for error in wrong)
+                refusals.extend(f"quota {quota.namespace}/{quota.name}: {error}" for error in wrong)
         if refusals:
-            raise self._forbidden("; ".join(refusals))
+            raise self._forbidden(refusals_text(refusals, full))
 
     def _quota_keys(self, books: Books) -> tuple[str, ...]:
         binding = books.binding(self._binding)

@@ -1,6 +1,6 @@
 """Sums of metrics, as exact integers of 10^-9, and the words in which a quota refuses."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from apis.garden.v1beta1.amounts import shown_amount
@@ -86,6 +86,19 @@ def refusal(quota: str, over: Iterable[Limit], used: Usage, delta: Usage) -> str
         f"exceeded quota: {quota}, requested: {','.join(requested)}, "
         f"used: {','.join(taken)}, limited: {','.join(limited)}"
     )
+
+
+def refusals_text(refusals: Iterable[str], exceeded_quotas: Sequence[tuple[str, str]]) -> str:
+    """All refusals of one write. `exceeded_quotas`: (namespace, name) of those with a `refusal`.
+
+    Clients take a refusal's words apart, and find them as ResourceQuota's are. Where the quotas lie,
+    mostly in another namespace than what is refused, comes after all of them.
+    """
+    text = "; ".join(refusals)
+    if not exceeded_quotas:
+        return text
+    named = ", ".join(f"{namespace}/{name}" for namespace, name in exceeded_quotas)
+    return f"{text} (quota{'s' if len(exceeded_quotas) > 1 else ''} {named})"
 
 
 def shown(limits: Iterable[Limit], used: Usage) -> dict[str, str]:

@@ -83,8 +83,14 @@ def forbidden(path: str, detail: str) -> FieldError:
     return FieldError(ErrorType.FORBIDDEN, path, _join("Forbidden", detail))
 
 
-def not_found(path: str, value: object) -> FieldError:
-    return FieldError(ErrorType.NOT_FOUND, path, f"Not found: {show(value)}")
+def not_found(path: str, value: object, detail: str = "") -> FieldError:
+    return FieldError(ErrorType.NOT_FOUND, path, _join(f"Not found: {show(value)}", detail))
+
+
+def no_object(path: str, kind: str, name: str, namespace: str = "") -> FieldError:
+    """A reference to an object that is not there; says what was looked for, and where."""
+    where = f" in namespace {go_quote(namespace)}" if namespace else ""
+    return not_found(path, name, f"there is no {kind} of this name{where}")
 
 
 def too_long(path: str, max_bytes: int) -> FieldError:

@@ -482,6 +482,9 @@ async def test_a_secret_that_does_not_exist_is_a_422(world: World) -> None:
     with pytest.raises(StatusError, match=r'secretRef\.name: Not found: "core"') as caught:
         await referring(world).validate(creating(a_binding()))
     assert caught.value.code == 422
+    assert caught.value.message.endswith(
+        f': there is no Secret of this name in namespace "{NAMESPACE}"'
+    )
 
 
 async def test_only_changed_references_are_checked(world: World) -> None:
@@ -496,6 +499,7 @@ async def test_a_shoot_s_profile_must_exist(world: World) -> None:
     with pytest.raises(StatusError, match=r'spec\.cloud\.profile: Not found: "aws"') as caught:
         await referring(world).validate(creating(a_shoot(a_worker())))
     assert caught.value.code == 422
+    assert caught.value.message.endswith(": there is no CloudProfile of this name")
 
 
 async def test_a_shoot_s_profile_must_be_of_its_provider(world: World) -> None:

@@ -21,6 +21,16 @@ from apis.meta.fields import ErrorType, FieldError
         (fields.forbidden("p", "no"), "FieldValueForbidden", "Forbidden: no"),
         (fields.not_found("p", "x"), "FieldValueNotFound", 'Not found: "x"'),
         (
+            fields.no_object("p", "Secret", "x", "ns"),
+            "FieldValueNotFound",
+            'Not found: "x": there is no Secret of this name in namespace "ns"',
+        ),
+        (
+            fields.no_object("p", "CloudProfile", "x"),
+            "FieldValueNotFound",
+            'Not found: "x": there is no CloudProfile of this name',
+        ),
+        (
             fields.too_long("p", 128),
             "FieldValueTooLong",
             "Too long: may not be more than 128 bytes",

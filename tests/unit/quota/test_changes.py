@@ -181,7 +181,10 @@ def test_a_shoot_without_its_binding_is_refused_at_the_field(world: World) -> No
         world.put(a_shoot(binding="missing"))
 
     assert refused.value.code == 422
-    assert "spec.cloud.secretBindingRef.name" in refused.value.message
+    assert refused.value.message.endswith(
+        'spec.cloud.secretBindingRef.name: Not found: "missing": there is no CrossSecretBinding '
+        'of this name in namespace "garden-dev"'
+    )
 
 
 def test_a_machine_type_outside_the_quotas_list_is_refused(world: World) -> None:
@@ -193,7 +196,38 @@ def test_a_machine_type_outside_the_quotas_list_is_refused(world: World) -> None
         world.put(a_shoot())
 
     assert refused.value.code == 403
-    assert "project" in refused.value.message
+    assert "quota garden-trial/project: spec.cloud.aws.workers[0]" in refused.value.message
+
+
+def test_a_shoot_without_its_profile_is_told_what_was_looked_for(world: World) -> None:
+    shoot = a_shoot()
+    shoot["spec"]["cloud"]["profile"] = "missing"
+
+    with pytest.raises(StatusError) as refused:
+        world.put(shoot)
+
+    assert refused.value.message.endswith(
+        'spec.cloud.profile: Not found: "missing": there is no CloudProfile of this name'
+    )
+
+
+def test_a_refusal_says_where_its_quotas_lie_after_the_words_of_a_resource_quota(
+    world: World,
+) -> None:
+    world.put(a_shoot(machines=4))
+
+    with pytest.raises(StatusError) as one:
+        world.put(a_shoot("other"))
+    with pytest.raises(StatusError) as both:
+        world.put(a_shoot("other", machines=7))
+
+    assert one.value.message.endswith(
+        "exceeded quota: project, requested: cpu=2, used: cpu=8, limited: cpu=8 "
+        "(quota garden-trial/project)"
+    )
+    assert both.value.message.endswith(
+        "limited: cpu=8 (quotas garden-trial/secret, garden-trial/project)"
+    )
 
 
 def test_a_quota_in_use_is_not_deleted(world: World) -> None:
@@ -228,7 +262,24 @@ def test_a_binding_to_a_missing_quota_is_refused_at_the_field(world: World) -> N
         world.put(builders.a_binding(name="other", quotas=["secret", "missing"]))
 
     assert refused.value.code == 422
-    assert "quotas[1]" in refused.value.message
+    assert refused.value.message.endswith(
+        'quotas[1]: Not found: "missing": there is no Quota of this name in namespace '
+        '"garden-trial"'
+    )
+
+
+def test_a_binding_to_a_quota_that_is_going_is_refused(world: World) -> None:
+    world.put(builders.a_quota(name="going", scope="project"))
+    going = world.get("garden.sapcloud.io/quotas/garden-trial/going")
+    going["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a/b"]}
+    world.put(going)
+
+    with pytest.raises(StatusError) as refused:
+        world.put(builders.a_binding(name="other", quotas=["going"]))
+
+    assert refused.value.message.endswith(
+        'quotas[0]: Not found: "going": the Quota in namespace "garden-trial" is being deleted'
+    )
 
 
 def test_two_quotas_of_one_scope_are_refused(world: World) -> None:
