@@ -7,7 +7,7 @@ from pathlib import Path
 
 from quotaapi.audit.history import Unreadable
 from storage.etcd.client import Client
-from storage.etcd.embedded import EmbeddedEtcd, EmbeddedEtcdError
+from storage.etcd.embedded import EmbeddedEtcd, EmbeddedEtcdError, running_endpoint
 from storage.etcd.store import EtcdStore
 from storage.interface import Backend
 
@@ -30,7 +30,7 @@ async def embedded_endpoint(data_dir: Path) -> AsyncIterator[str]:
     Raises Unreadable.
     """
     directory = (data_dir / "etcd").absolute()
-    if (running := _running_endpoint(directory)) is not None:
+    if (running := running_endpoint(directory)) is not None:
         yield running
         return
     if not directory.is_dir():
@@ -44,16 +44,3 @@ async def embedded_endpoint(data_dir: Path) -> AsyncIterator[str]:
         yield etcd.endpoint
     finally:
         await etcd.stop()
-
-
-def _running_endpoint(directory: Path) -> str | None:
-    """The client URL among the arguments of the etcd that has this directory, if one runs."""
-    try:
-        pid = int((directory / "etcd.pid").read_text())
-        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
-    except (OSError, ValueError):
-        return None
-    if f"--data-dir={directory / 'etcd'}" not in arguments:
-        return None
-    flag = "--listen-client-urls="
-    return next((a.removeprefix(flag) for a in arguments if a.startswith(flag)), None)

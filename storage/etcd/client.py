@@ -26,6 +26,7 @@ from apis.meta.transaction import TransactionError, Unavailable
 from storage.etcd import wire
 from storage.etcd.connections import Answer, Connections, NotConnected
 from storage.etcd.refusals import Disconnected, Unanswered, Unreachable, refusal
+from storage.etcd.socket_path import UNIX, socket_of
 
 _T = TypeVar("_T")
 
@@ -98,6 +99,8 @@ def tls_context(*, ca_file: str = "", cert_file: str = "", key_file: str = "") -
 class Client:
     """etcd behind one or several endpoints. To be constructed and closed inside the event loop.
 
+    An endpoint `unix:///path` is a socket; it is the only one then.
+
     An endpoint that failed is set aside for `aside_seconds`; while others are left, they are asked.
     """
 
@@ -111,6 +114,7 @@ class Client:
         aside_seconds: float = 5.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Raises OSError where a socket's directory cannot be opened."""
         if not endpoints:
             raise ValueError("at least one etcd endpoint is needed")
         self._timeout_seconds = timeout_seconds
@@ -119,22 +123,32 @@ class Client:
         self._clock = clock
         self._calls = 0
         self._failures = 0
-        self._connections = Connections(tls=tls, connect_seconds=connect_seconds, clock=clock)
+        self._socket = socket_of(endpoints)
+        path = self._socket.path if self._socket is not None else ""
+        self._connections = Connections(
+            tls=tls, connect_seconds=connect_seconds, clock=clock, socket_path=path
+        )
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=tls if tls is not None else True, limit=64),
+            connector=_connector(path, tls),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
         )
-        urls = [_normal_url(url, tls is not None) for url in endpoints]
-        self._endpoints = [
-            _Endpoint(url, _Gateway(url, self._connections), _Gateway(url, self._session))
-            for url in urls
-        ]
+        self._endpoints = [self._endpoint(url, tls is not None) for url in endpoints]
+
+    def _endpoint(self, url: str, has_tls: bool) -> _Endpoint:
+        address = _normal_url(url, has_tls)
+        return _Endpoint(
+            address if self._socket is None else url,
+            _Gateway(address, self._connections),
+            _Gateway(address, self._session),
+        )
 
     async def close(self) -> None:
         """End all connections."""
         await self._connections.close()
         await self._session.close()
+        if self._socket is not None:
+            self._socket.close()
 
     def statistics(self) -> ClientStatistics:
         now = self._clock()
@@ -307,8 +321,16 @@ def _words(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
+def _connector(socket_path: str, tls: ssl.SSLContext | None) -> aiohttp.BaseConnector:
+    if socket_path:
+        return aiohttp.UnixConnector(socket_path, limit=64)
+    return aiohttp.TCPConnector(ssl=tls if tls is not None else True, limit=64)
+
+
 def _normal_url(url: str, has_tls: bool) -> str:
     """`host:port` and trailing slashes are accepted, as etcdctl does."""
+    if url.startswith(UNIX):
+        return "http://localhost"  # for the request's head alone
     if "://" not in url:
         url = f"{'https' if has_tls else 'http'}://{url}"
     return url.rstrip("/")

@@ -133,11 +133,13 @@ class Connections:
         connect_seconds: float,
         clock: Callable[[], float],
         limit: int = 64,
+        socket_path: str = "",
     ) -> None:
-        """`limit`: calls at one time; more wait."""
+        """`limit`: calls at one time; more wait. `socket_path`: where all connections go, if any."""
         self._tls = tls
         self._connect_seconds = connect_seconds
         self._clock = clock
+        self._socket_path = socket_path
         self._room = asyncio.Semaphore(limit)
         self._closed = False
         self._idle: dict[tuple[str, int], list[_Connection]] = {}
@@ -199,17 +201,23 @@ class Connections:
         return None
 
     async def _open(self, target: _Target) -> _Connection:
-        loop = asyncio.get_running_loop()
-        tls = self._tls or True if target.is_tls else None
         try:
             async with asyncio.timeout(self._connect_seconds):
-                _, connection = await loop.create_connection(
-                    _Connection, target.host, target.port, ssl=tls
-                )
+                return await self._connect(target)
         except TimeoutError as error:
             raise NotConnected(f"no connection in {self._connect_seconds:g}s") from error
         except OSError as error:
             raise NotConnected(str(error)) from error
+
+    async def _connect(self, target: _Target) -> _Connection:
+        loop = asyncio.get_running_loop()
+        if self._socket_path:
+            _, connection = await loop.create_unix_connection(_Connection, self._socket_path)
+        else:
+            tls = self._tls or True if target.is_tls else None
+            _, connection = await loop.create_connection(
+                _Connection, target.host, target.port, ssl=tls
+            )
         return connection
 
 

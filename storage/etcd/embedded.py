@@ -1,4 +1,8 @@
-"""An etcd of the server's own: a child process on a data directory, on loopback ports.
+"""An etcd of the server's own: a child process on a data directory, behind sockets inside it.
+
+It opens no port. Its two unix sockets, for clients and for peers that it does not have, lie in the
+directory, which its user alone may enter (mode 0700): whoever else is on the machine reaches
+neither (docs/decisions/0022).
 
 The child must never outlive the server: a leftover would hold the data directory, and the next
 server could not start. So the child asks the kernel to be killed when its parent dies. It does that
@@ -14,7 +18,6 @@ import importlib.util
 import logging
 import os
 import shutil
-import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -30,13 +33,19 @@ from storage.etcd.durability import weakness_of
 
 MAX_TXN_OPERATIONS = 1000
 
+_PID_FILE = "etcd.pid"
+
 _LAUNCHER = """
 import ctypes, os, sys
+os.umask(0o077)
 PR_SET_PDEATHSIG, SIGKILL = 1, 9
 if ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, SIGKILL) or os.getppid() != int(sys.argv[1]):
     sys.exit(1)
 os.execv(sys.argv[2], sys.argv[2:])
 """
+# etcd 3.4 and 3.5 make `name:port` of every listener's URL, of a socket's too.
+_CLIENT_SOCKET = "client.sock:0"
+_PEER_SOCKET = "peer.sock:0"
 _LOG_BYTES = 16 << 20
 _LOG_CHECK_SECONDS = 60.0
 _FIRST_PAUSE_SECONDS = 0.1
@@ -49,6 +58,13 @@ _log = logging.getLogger(__name__)
 
 class EmbeddedEtcdError(Exception):
     """The embedded etcd could not be started; the text says why."""
+
+
+def running_endpoint(directory: Path) -> str | None:
+    """Where the embedded etcd that has this directory is reached, if one runs."""
+    directory = directory.absolute()
+    is_running = leftover.is_running(directory / _PID_FILE, _data_argument(directory))
+    return _endpoint(directory) if is_running else None
 
 
 def find_binary(environment: Mapping[str, str]) -> str:
@@ -74,7 +90,7 @@ def find_binary(environment: Mapping[str, str]) -> str:
 class EmbeddedEtcd:
     """`start`, then `run` in a task for as long as it is needed, at the end `stop`.
 
-    The client port stays the same when a crashed child is restarted.
+    The endpoint stays the same when a crashed child is restarted.
     """
 
     def __init__(
@@ -95,14 +111,12 @@ class EmbeddedEtcd:
         self._clock = clock
         self._lock: IO[str] | None = None
         self._process: asyncio.subprocess.Process | None = None
-        self._client_port = 0
-        self._peer_port = 0
         self._stopping = False
 
     @property
     def endpoint(self) -> str:
         """Where clients reach it, once it is started."""
-        return f"http://127.0.0.1:{self._client_port}"
+        return _endpoint(self._directory)
 
     @property
     def pid(self) -> int | None:
@@ -120,10 +134,9 @@ class EmbeddedEtcd:
         self._directory.chmod(0o700)
         self._lock = self._acquire_lock()
         try:
-            await leftover.end(self._pid_path, self._data_argument)
+            await leftover.end(self._pid_path, _data_argument(self._directory))
             binary = find_binary(self._environment)
             self.log_path.write_bytes(b"")
-            self._client_port, self._peer_port = _free_ports(2)
             await self._launch(binary)
             await self._wait_until_healthy()
             if weakness := await weakness_of(binary):
@@ -174,11 +187,7 @@ class EmbeddedEtcd:
 
     @property
     def _pid_path(self) -> Path:
-        return self._directory / "etcd.pid"
-
-    @property
-    def _data_argument(self) -> str:
-        return f"--data-dir={self._directory / 'etcd'}"
+        return self._directory / _PID_FILE
 
     def _acquire_lock(self) -> IO[str]:
         lock = (self._directory / "lock").open("a")
@@ -190,10 +199,11 @@ class EmbeddedEtcd:
         return lock
 
     def _arguments(self) -> list[str]:
-        client, peer = self.endpoint, f"http://127.0.0.1:{self._peer_port}"
+        # Relative to its working directory: a socket's whole path has at most 107 bytes.
+        client, peer = f"unix://{_CLIENT_SOCKET}", f"unix://{_PEER_SOCKET}"
         return [
             "--name=quotaapi",
-            self._data_argument,
+            _data_argument(self._directory),
             f"--listen-client-urls={client}",
             f"--advertise-client-urls={client}",
             f"--listen-peer-urls={peer}",
@@ -213,6 +223,8 @@ class EmbeddedEtcd:
 
     async def _launch(self, binary: str) -> None:
         environment = {k: v for k, v in self._environment.items() if not k.startswith("ETCD_")}
+        for name in (_CLIENT_SOCKET, _PEER_SOCKET):  # etcd 3.4 trips over those of a killed one
+            (self._directory / name).unlink(missing_ok=True)
         with self.log_path.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-S", "-c", _LAUNCHER),
@@ -266,13 +278,9 @@ class EmbeddedEtcd:
         return " | ".join([line for line in lines if line][-3:]) or "no log"
 
 
-def _free_ports(count: int) -> list[int]:
-    """Ports that are free on loopback at this moment; all different."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+def _endpoint(directory: Path) -> str:
+    return f"unix://{directory / _CLIENT_SOCKET}"
+
+
+def _data_argument(directory: Path) -> str:
+    return f"--data-dir={directory / 'etcd'}"

@@ -1,4 +1,4 @@
-"""Ending an etcd that outlived the server that had started it."""
+"""The etcd that the id in a file names: whether it runs, and ending one that outlived its server."""
 
 import asyncio
 import logging
@@ -40,6 +40,11 @@ async def end(
         await _gone(handle, kill_seconds)
     finally:
         os.close(handle)
+
+
+def is_running(pid_path: Path, data_argument: str) -> bool:
+    """Whether the process recorded in `pid_path` runs with `data_argument` among its arguments."""
+    return data_argument.encode() in _command_line(_recorded(pid_path)).split(b"\0")
 
 
 def _recorded(pid_path: Path) -> int:

@@ -1,14 +1,18 @@
-"""Transactions and evidence that several of these tests need."""
+"""Transactions, evidence and an embedded etcd that several of these tests need."""
 
 import asyncio
-from collections.abc import Callable
-from contextlib import aclosing
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
 
 from apis.meta.keys import INTERNAL
 from apis.meta.transaction import Put, Transaction
 from storage.etcd import wire
+from storage.etcd.embedded import EmbeddedEtcd
 from storage.etcd.store import EtcdStore
 from storage.etcd.watch import RawRevision
+from tests.etcd_process import BINARIES
 
 
 def body(value: str = "x") -> bytes:
@@ -54,3 +58,21 @@ async def writes(store: EtcdStore, after: int) -> list[int]:
             for event in events
         )
     ]
+
+
+ENVIRONMENTS: dict[str, dict[str, str]] = {
+    name: {**os.environ, "QUOTAAPI_ETCD": binary} for name, binary in sorted(BINARIES.items())
+}
+ENVIRONMENT = next(iter(ENVIRONMENTS.values()))
+
+
+@asynccontextmanager
+async def embedded(directory: Path, environment: dict[str, str]) -> AsyncIterator[EmbeddedEtcd]:
+    etcd = EmbeddedEtcd(directory, environment=environment)
+    await etcd.start()
+    running = asyncio.ensure_future(etcd.run())
+    try:
+        yield etcd
+    finally:
+        await etcd.stop()
+        await running

@@ -7,8 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -22,27 +20,10 @@ from storage.etcd.embedded import (
 )
 from storage.etcd.merging import Limits
 from tests.contract.stacks import etcd_stack
-from tests.etcd_process import BINARIES
-from tests.integration.etcd.helpers import create
+from tests.etcd_process import BINARIES, EtcdProcess
+from tests.integration.etcd.helpers import ENVIRONMENT, ENVIRONMENTS, create, embedded
 
 pytestmark = pytest.mark.integration
-
-ENVIRONMENTS: dict[str, dict[str, str]] = {
-    name: {**os.environ, "QUOTAAPI_ETCD": binary} for name, binary in sorted(BINARIES.items())
-}
-ENVIRONMENT = next(iter(ENVIRONMENTS.values()))
-
-
-@asynccontextmanager
-async def embedded(directory: Path, environment: dict[str, str]) -> AsyncIterator[EmbeddedEtcd]:
-    etcd = EmbeddedEtcd(directory, environment=environment)
-    await etcd.start()
-    running = asyncio.ensure_future(etcd.run())
-    try:
-        yield etcd
-    finally:
-        await etcd.stop()
-        await running
 
 
 def is_running(pid: int) -> bool:
@@ -65,9 +46,33 @@ async def test_it_serves_and_keeps_its_data_over_a_restart(
                 await stack.commits.commit(create("a"))
 
 
-async def test_its_directory_is_for_its_user_alone(tmp_path: Path) -> None:
-    async with embedded(tmp_path / "data", ENVIRONMENT):
-        assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+async def test_its_directory_may_have_a_path_longer_than_a_sockets(tmp_path: Path) -> None:
+    deep = tmp_path / ("a" * 60) / ("b" * 60)
+    async with embedded(deep, ENVIRONMENT) as etcd, etcd_stack(etcd.endpoint) as stack:
+        await stack.store.ping()
+
+
+async def test_data_of_an_etcd_that_had_ports_is_served_behind_the_socket(tmp_path: Path) -> None:
+    """As earlier releases started it; and they may take it back."""
+    earlier = EtcdProcess(tmp_path / "before", binary=ENVIRONMENT["QUOTAAPI_ETCD"])
+    try:
+        earlier.start()
+        async with etcd_stack(earlier.endpoint) as stack:
+            await stack.commits.commit(create("a"))
+        earlier.stop()
+        (tmp_path / "data").mkdir()
+        earlier.data_directory.rename(tmp_path / "data" / "etcd")
+        async with (
+            embedded(tmp_path / "data", ENVIRONMENT) as etcd,
+            etcd_stack(etcd.endpoint) as stack,
+        ):
+            assert [record.key for record in (await stack.store.range("a")).records] == ["a"]
+        (tmp_path / "data" / "etcd").rename(earlier.data_directory)
+        earlier.start()
+        async with etcd_stack(earlier.endpoint) as stack:
+            assert [record.key for record in (await stack.store.range("a")).records] == ["a"]
+    finally:
+        earlier.stop()
 
 
 async def test_it_takes_a_thousand_operations(tmp_path: Path) -> None:
