@@ -7,14 +7,10 @@ from typing import Any, Final
 from apis.meta.names import dns1123_label, dns1123_subdomain
 from apis.meta.request import UserInfo
 from quotaapi.auth.asking import METADATA_ONLY, Asker
-from quotaapi.auth.decisions import Decisions
+from quotaapi.auth.decisions import HOLDS_SECONDS, Decisions
 from quotaapi.auth.interface import MASTERS, Attributes, Decision
 
 PATH: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-
-ALLOWED_SECONDS: Final = 300.0
-DENIED_SECONDS: Final = 30.0
-"""kube-apiserver's times for authorization by webhook."""
 
 DECISIONS_KEPT: Final = 8192
 MAX_KEPT_LENGTH: Final = 10_000
@@ -117,10 +113,8 @@ class ClusterReferences:
         return True
 
 
-def _holds(question: Question, decision: Decision) -> float:
-    if question.length > MAX_KEPT_LENGTH:
-        return 0.0
-    return ALLOWED_SECONDS if decision.allowed else DENIED_SECONDS
+def _holds(question: Question) -> float:
+    return 0.0 if question.length > MAX_KEPT_LENGTH else HOLDS_SECONDS
 
 
 def _target(attributes: Attributes) -> Target:

@@ -10,6 +10,8 @@ METADATA_ONLY: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;
 METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 RETRY_SECONDS: Final = 1
+UNAVAILABLE: Final = "kube-apiserver, which decides this, cannot be asked for now"
+"""The reason is the log's and /readyz's: it may name hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +32,15 @@ class Answer:
         return f"HTTP {self.status}: {text}"
 
 
+class Away(errors.StatusError):
+    """A 503: kube-apiserver does not answer, or answers that it cannot for now."""
+
+    def __init__(self) -> None:
+        super().__init__(503, "ServiceUnavailable", UNAVAILABLE, retry_after_seconds=RETRY_SECONDS)
+
+
 class Asker(Protocol):
-    """Raises 503 where nobody answers: nothing is decided by guess."""
+    """Raises Away where nobody answers: nothing is decided by guess."""
 
     async def get(self, path: str, *, accept: str = "application/json") -> Answer: ...
 
@@ -43,7 +52,5 @@ class Asker(Protocol):
 
 
 def unavailable() -> errors.StatusError:
-    """The reason is the log's and /readyz's: it may name hosts."""
-    return errors.service_unavailable(
-        "kube-apiserver, which decides this, cannot be asked for now", RETRY_SECONDS
-    )
+    """For an answer that decides nothing."""
+    return errors.service_unavailable(UNAVAILABLE, RETRY_SECONDS)

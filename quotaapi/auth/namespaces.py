@@ -55,7 +55,7 @@ class ClusterNamespaces:
         self._known: dict[str, Namespace] = {}
         self._doubted: OrderedDict[str, float] = OrderedDict()
         self._live = Decisions[str, Namespace | None](
-            lambda _name, _found: 0.0, size=FLIGHTS, monotonic=monotonic, spawn=spawn
+            lambda _name: 0.0, size=FLIGHTS, monotonic=monotonic, spawn=spawn
         )
         self._synced = False
         self._why = "the namespaces were not listed yet"

@@ -5,7 +5,7 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
 from apis.meta import errors
-from quotaapi.auth.asking import Answer, unavailable
+from quotaapi.auth.asking import Answer, Away, unavailable
 from quotaapi.auth.kube import KubeClient, KubeUnavailable
 
 _log = logging.getLogger(__name__)
@@ -56,6 +56,6 @@ class ClusterAsker:
             answer = await request
         except KubeUnavailable as error:
             self._reachability.failed(str(error))
-            raise unavailable() from error
+            raise Away from error
         self._reachability.answered()
         return answer

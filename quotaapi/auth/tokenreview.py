@@ -7,14 +7,11 @@ from typing import Any, Final
 from apis.meta import errors
 from apis.meta.request import UserInfo
 from quotaapi.auth.asking import Asker
-from quotaapi.auth.decisions import Decisions
+from quotaapi.auth.decisions import HOLDS_SECONDS, Decisions
 from quotaapi.auth.interface import Credentials, authenticated
 from quotaapi.auth.tokens import bearer_token
 
 PATH: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
-
-HOLDS_SECONDS: Final = 10.0
-"""kube's time for delegated token reviews, for accepted and refused tokens alike."""
 
 TOKENS_KEPT: Final = 4096
 
@@ -25,7 +22,7 @@ class TokenReviewAuthenticator:
     ) -> None:
         self._asker = asker
         self._decisions = Decisions[bytes, UserInfo | None](
-            lambda _token, _user: HOLDS_SECONDS,
+            lambda _token: HOLDS_SECONDS,
             size=TOKENS_KEPT,
             monotonic=monotonic,
             spawn=spawn,

@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+from apis.meta.errors import StatusError
+from quotaapi.auth.asking import Away, unavailable
 from quotaapi.auth.decisions import Decisions
 
 
@@ -33,7 +35,7 @@ class Asked:
 
 
 def decisions(tasks, clock, *, seconds: float = 10.0, size: int = 2) -> Decisions[str, int]:
-    return Decisions(lambda _k, _v: seconds, size=size, monotonic=clock, spawn=tasks.create_task)
+    return Decisions(lambda _k: seconds, size=size, monotonic=clock, spawn=tasks.create_task)
 
 
 async def test_an_answer_holds_for_its_time() -> None:
@@ -46,6 +48,46 @@ async def test_an_answer_holds_for_its_time() -> None:
             answers.append(await kept.get("a", ask))
 
     assert answers == [1, 1, 2]
+
+
+async def test_while_kube_apiserver_is_away_the_last_answer_holds_for_five_minutes() -> None:
+    clock, ask = Clock(), Asked()
+    async with asyncio.TaskGroup() as tasks:
+        kept = decisions(tasks, clock)
+        await kept.get("a", ask)
+        ask.fault = Away()
+        held = []
+        for now in (10.0, 19.9, 20.0, 299.9):
+            clock.now = now
+            held.append((await kept.get("a", ask), ask.times))
+        clock.now = 300.0
+        with pytest.raises(Away):
+            await kept.get("a", ask)
+
+    assert held == [(1, 2), (1, 2), (1, 3), (1, 4)]
+
+
+async def test_once_kube_apiserver_is_back_its_answer_counts() -> None:
+    clock, ask = Clock(), Asked()
+    async with asyncio.TaskGroup() as tasks:
+        kept = decisions(tasks, clock)
+        await kept.get("a", ask)
+        ask.fault, clock.now = Away(), 10.0
+        await kept.get("a", ask)
+        ask.fault, clock.now = None, 20.0
+
+        assert await kept.get("a", ask) == 3
+
+
+async def test_an_answer_that_decides_nothing_prolongs_none() -> None:
+    clock, ask = Clock(), Asked()
+    async with asyncio.TaskGroup() as tasks:
+        kept = decisions(tasks, clock)
+        await kept.get("a", ask)
+        ask.fault, clock.now = unavailable(), 10.0
+
+        with pytest.raises(StatusError):
+            await kept.get("a", ask)
 
 
 async def test_no_more_than_the_bound_are_kept_and_the_oldest_use_goes_first() -> None:
@@ -109,7 +151,7 @@ async def test_a_question_that_is_cancelled_is_cancelled_for_its_askers() -> Non
         def spawn(question) -> None:
             spawned.append(tasks.create_task(question))
 
-        kept = Decisions[str, int](lambda _k, _v: 1.0, size=1, monotonic=clock, spawn=spawn)
+        kept = Decisions[str, int](lambda _k: 1.0, size=1, monotonic=clock, spawn=spawn)
         asking = asyncio.ensure_future(kept.get("a", ask))
         await asyncio.sleep(0)
         await asyncio.sleep(0)

@@ -33,7 +33,7 @@ async def test_a_question_that_the_ended_group_cannot_carry_is_refused() -> None
 
 def asked_through(questions: Questions) -> Decisions[str, int]:
     return Decisions(
-        lambda _key, _value: 10.0, size=2, monotonic=lambda: 0.0, spawn=questions.spawn
+        lambda _key: 10.0, size=2, monotonic=lambda: 0.0, spawn=questions.spawn
     )
 
 
