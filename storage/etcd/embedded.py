@@ -2,7 +2,7 @@
 
 It opens no port. Its two unix sockets, for clients and for peers that it does not have, lie in the
 directory, which its user alone may enter (mode 0700): whoever else is on the machine reaches
-neither (docs/decisions/0022).
+neither (docs/decisions/0024).
 
 The child must never outlive the server: a leftover would hold the data directory, and the next
 server could not start. So the child asks the kernel to be killed when its parent dies. It does that

@@ -32,9 +32,7 @@ async def test_a_question_that_the_ended_group_cannot_carry_is_refused() -> None
 
 
 def asked_through(questions: Questions) -> Decisions[str, int]:
-    return Decisions(
-        lambda _key: 10.0, size=2, monotonic=lambda: 0.0, spawn=questions.spawn
-    )
+    return Decisions(lambda _key: 10.0, size=2, monotonic=lambda: 0.0, spawn=questions.spawn)
 
 
 async def assert_refused(decisions: Decisions[str, int]) -> None:
