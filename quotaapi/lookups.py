@@ -13,7 +13,7 @@ from storage.interface import ListOptions, Reader
 
 
 class NewestRecords:
-    """Profiles, Shoots, LimitRanges and BindingQuotas in one: all read the same newest records.
+    """Profiles, AllProfiles, Shoots, LimitRanges and BindingQuotas in one: all read the same newest records.
 
     What seems to be absent is asked for: a binding that another replica has just made would
     otherwise count as one whose quotas set no lifetime.
@@ -36,6 +36,13 @@ class NewestRecords:
 
     async def profile(self, name: str) -> Record | None:
         return await self._newest(object_key(CLOUD_PROFILE.plural, "", name))
+
+    async def profiles(self, *, newest: bool) -> Sequence[Record]:
+        prefix = resource_prefix(CLOUD_PROFILE.plural, "")
+        cached = None if newest else self._reader.cached(prefix)
+        if cached is not None:
+            return cached
+        return (await self._reader.list(prefix, ListOptions())).records
 
     async def stored_prices(self, namespace: str, name: str) -> Mapping[str, Any] | None:
         record = await self._newest(object_key(SHOOTS, namespace, name))

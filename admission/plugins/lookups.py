@@ -21,6 +21,12 @@ class Profiles(Protocol):
         ...
 
 
+class AllProfiles(Protocol):
+    async def profiles(self, *, newest: bool) -> Sequence[Record]:
+        """Every CloudProfile, in any order. `newest`: etcd is asked, else the cache will do."""
+        ...
+
+
 class Shoots(Protocol):
     async def stored_prices(self, namespace: str, name: str) -> Mapping[str, Any] | None:
         """The price list under which a stored shoot was admitted (`Header.prices`)."""

@@ -20,6 +20,7 @@ from admission.plugins.created_by import CreatedBy
 from admission.plugins.deletion_confirmation import DeletionConfirmation
 from admission.plugins.lifetime import Lifetime as LifetimeAnnotation
 from admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from admission.plugins.offers import UnofferedNames
 from admission.plugins.references import ReferenceManager
 from admission.plugins.shoot_limit_range import ShootLimitRange
 from admission.quota.evaluator import Evaluator
@@ -231,6 +232,7 @@ def _chain(newest: NewestRecords, access: Access) -> Chain:
             NamespaceLifecycle(access.namespaces),
             ReferenceManager(access.references, newest),
             ranges,
+            UnofferedNames(newest),
         ),
     )
 

@@ -113,6 +113,17 @@ async def test_a_profile_and_a_shoots_prices_are_the_newest() -> None:
     assert await newest.stored_prices("ns", "none") is None
 
 
+async def test_every_profile_is_found_in_the_cache_or_asked_for() -> None:
+    memory = Behind()
+    store(memory, a_profile(name="aws"))
+    store(memory, a_profile(name="gcp"))
+    newest = NewestRecords(memory, memory)
+
+    for asked in (False, True):
+        found = await newest.profiles(newest=asked)
+        assert sorted(record.object()["metadata"]["name"] for record in found) == ["aws", "gcp"]
+
+
 class Late(Watched):
     """Its cache comes no further."""
 
