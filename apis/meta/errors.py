@@ -144,10 +144,9 @@ def invalid(kind: str, group: str, name: str, errors: Sequence[FieldError]) -> S
     return StatusError(422, "Invalid", message, details=details)
 
 
-def unprocessable() -> StatusError:
-    """A JSON patch that is well-formed and cannot be applied: kube-apiserver says no more."""
-    message = "the server rejected our request due to an error in our request"
-    return StatusError(422, "Invalid", message, details={})
+def unprocessable(why: str) -> StatusError:
+    """A patch that is well-formed and cannot be applied. kube-apiserver does not say why."""
+    return StatusError(422, "Invalid", why, details={})
 
 
 def bad_request(message: str) -> StatusError:

@@ -164,7 +164,7 @@ def _unique(items: Sequence[Any]) -> Items:
 def _check_alike(items: Items) -> None:
     """Scalars of one type or objects, never lists."""
     if any(isinstance(item, list) for item in items):
-        raise errors.unprocessable()  # lists of lists
+        raise errors.unprocessable("lists of lists are not merged")
     kinds = list(dict.fromkeys(go_type(item) for item in items))
     if len(kinds) > 1:
         raise errors.bad_request(f"list element types are not identical: {kinds[0]} and {kinds[1]}")

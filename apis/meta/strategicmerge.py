@@ -69,8 +69,8 @@ def apply_strategic(old: Object, changes: Json, schema: Struct) -> Object:
     merged = merge_object(old, changes, schema)
     try:
         copied: Object = codec.copy(merged)
-    except codec.DecodeError as e:  # it nests deeper than either part did
-        raise errors.unprocessable() from e
+    except codec.DecodeError as error:  # it nests deeper than either part did
+        raise errors.unprocessable(f"the patched object cannot be stored: {error}") from None
     return copied
 
 

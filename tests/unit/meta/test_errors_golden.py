@@ -44,7 +44,7 @@ def rebuild_conflict(status: Status) -> StatusError:
 def rebuild_invalid(status: Status) -> StatusError:
     details = status["details"]
     if not details:
-        return errors.unprocessable()
+        return errors.unprocessable(status["message"])
     faults = [
         FieldError(ErrorType(cause["reason"]), cause["field"], cause["message"])
         for cause in details["causes"]
