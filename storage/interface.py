@@ -6,7 +6,7 @@ Writes go through `apis.meta.transaction.Transactor`, which `storage.transactor`
 from collections.abc import AsyncIterator, Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from apis.meta.transaction import Object, Record, Snapshot, Unavailable
 from apis.meta.values import valueclass
@@ -65,14 +65,19 @@ class ListOptions:
     predicate: Predicate | None = None
 
 
-@valueclass
+@dataclass(slots=True, weakref_slot=True)
 class Page:
-    """Records in key order; `continue_token` "" at the end; `remaining` None where unknown."""
+    """Records in key order; `continue_token` "" at the end; `remaining` None where unknown.
+
+    Lists of one version may be answered with one page. `encoded` keeps what was made of it, by
+    representation, so that they share it; it must not refer to the page.
+    """
 
     records: Sequence[Record]
     resource_version: int
     continue_token: str = ""
     remaining: int | None = None
+    encoded: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 class StorageError(Exception):

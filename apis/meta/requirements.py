@@ -75,7 +75,7 @@ def matcher(requirements: Sequence[Requirement]) -> Matcher:
         return all_of([each.matcher() for each in requirements])
     needed = frozenset(each.key for each in requirements if each.needs_label)
     tests = {
-        key: all_of([each.matcher() for each in _condensed(key, group)])
+        key: _compact(_condensed(key, group))
         for key, group in groupby(requirements, key=lambda each: each.key)
     }
 
@@ -84,15 +84,35 @@ def matcher(requirements: Sequence[Requirement]) -> Matcher:
             return False
         # What is left forbids something, and an object cannot break that with a label it has not.
         if len(labels) <= len(tests):
-            asked = [tests[key] for key in labels if key in tests]
+            asked = [(key, tests[key]) for key in labels if key in tests]
         else:
-            asked = [test for key, test in tests.items() if key in labels]
-        for test in asked:  # noqa: SIM110 - as in `all_of`
-            if not test(labels):
+            asked = [(key, test) for key, test in tests.items() if key in labels]
+        for key, test in asked:
+            if isinstance(test, tuple):
+                if (labels[key] in test[1:]) is not test[0]:
+                    return False
+            elif not test(labels):
                 return False
         return True
 
     return matches
+
+
+_Compact = tuple[bool | str, ...] | Matcher
+"""A test of a label that is there: whether its value must be one of those that follow, or must not."""
+
+
+def _compact(requirements: Sequence[Requirement]) -> _Compact:
+    """Of texts alone where that is possible: thousands of closures take ten times their text, and
+    the garbage collector looks at each of them."""
+    if len(requirements) == 1:
+        (only,) = requirements
+        if only.operator in ("exists", "!"):
+            # Of no value: one that is there is never among them.
+            return (only.operator == "!",)
+        if only.operator in ("in", "notin") and len(only.values) <= _FEW:
+            return (only.operator == "in", *only.values)
+    return all_of([each.matcher() for each in requirements])
 
 
 def _condensed(key: str, requirements: Iterable[Requirement]) -> list[Requirement]:

@@ -14,7 +14,7 @@ from apis.meta import fields, names
 from apis.meta.requirements import Matcher, Requirement, all_of, is_int64, matcher
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class LabelSelector:
     """`matches(labels)`; `str()` is the canonical text."""
 
@@ -154,7 +154,7 @@ def _checked(requirement: Requirement) -> Requirement:
     return requirement
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class FieldSelector:
     """`matches(fields)`, where an absent field is the empty text; `str()` is canonical."""
 

@@ -77,8 +77,20 @@ class Record:
         """The object's JSON with its resourceVersion, without decoding it."""
         return splice_version(self.body, self.resource_version)
 
+    def json_parts(self) -> tuple[bytes, memoryview]:
+        """`json()` in two parts, of which the second is the body's own bytes."""
+        at = self.body.index(_METADATA) + len(_METADATA)
+        head = b'%b"resourceVersion":"%d",' % (self.body[:at], self.resource_version)
+        return head, memoryview(self.body)[at:]
+
+    @property
+    def json_bytes(self) -> int:
+        """The length of `json()`."""
+        return len(self.body) + _VERSION_BYTES + len(str(self.resource_version))
+
 
 _METADATA = b'"metadata":{'
+_VERSION_BYTES = len(b'"resourceVersion":"",')
 
 
 def splice_version(body: bytes, resource_version: int) -> bytes:

@@ -1,18 +1,20 @@
 """gzip for large answers, where the client takes it: as kube-apiserver, from 128 KiB on.
 
-At the level of the least effort it makes a tenth of a list, at some 200 MB/s: a piece of an answer
-is compressed in a millisecond or two.
+At the level of the least effort it makes a tenth of a list, at some 200 MB/s: a piece of a long
+answer is compressed in a third of a millisecond.
 """
 
+import struct
 import zlib
-from collections.abc import Iterable, Iterator
 from typing import Final
 
 LEAST_BYTES: Final = 128 * 1024
 """Below, the time is worth more than the bytes."""
 
 _LEVEL: Final = 1
-_GZIP: Final = 16 + zlib.MAX_WBITS
+
+HEADER: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff"
+"""What a stream of gzip begins with: no name, no time, least effort."""
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
@@ -23,9 +25,17 @@ def accepts_gzip(accept_encoding: str) -> bool:
     return False
 
 
-def gzipped(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """One stream of gzip, made as it is asked for; a part may come out empty."""
-    compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
-    for part in parts:
-        yield compressor.compress(part)
-    yield compressor.flush()
+def gzipped(body: bytes) -> bytes:
+    """All of it at once."""
+    return HEADER + deflated(body) + trailer(zlib.crc32(body), len(body))
+
+
+def deflated(data: bytes | memoryview) -> bytes:
+    """A part of a deflate stream that refers to no other part and ends at a byte's boundary."""
+    compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return compressor.compress(data) + compressor.flush(zlib.Z_FULL_FLUSH)
+
+
+def trailer(crc: int, size: int) -> bytes:
+    """What ends a stream of gzip: an empty last block, and CRC-32 and length of what was compressed."""
+    return b"\x03\x00" + struct.pack("<LL", crc, size & 0xFFFFFFFF)

@@ -11,6 +11,7 @@ from typing import Final
 
 from apis.meta import codec
 from apis.meta.transaction import Object, Record
+from quotaapi.endpoints.longanswer import Body
 from quotaapi.registry.heavy import Heavy
 
 
@@ -22,11 +23,17 @@ class Breath:
     record_bytes: int
 
 
-_BREATH_PLAIN: Final = Breath(500, 512 * 1024)
-"""Records whose bytes are only joined: half a millisecond. More would be as quick, and others wait."""
+_PLAIN_BYTES: Final = 60 * 1024
+"""Of records whose bytes are only joined: with the last one mostly no more than is written at once."""
 
-BREATH_JSON: Final = Breath(200, 256 * 1024)
-"""Records that are decoded, shaped and encoded: some three milliseconds."""
+_COUNTED: Final = 2_000
+"""Records whose lengths are added in one go: half a millisecond."""
+
+BREATH_JSON: Final = Breath(100, 64 * 1024)
+"""Records that are decoded, shaped and encoded: a millisecond or two."""
+
+LARGE_JSON_BYTES: Final = 256 * 1024
+"""Records that are decoded, shaped and encoded in a thread."""
 
 _BREATH_YAML: Final = Breath(40, 16 * 1024)
 """The same for YAML: ten milliseconds."""
@@ -53,7 +60,7 @@ class LongObject:
         """The items as they were encoded, a breath at a time."""
         for records in breaths(self.records, breath):
             size = sum(len(record.body) for record in records)
-            if size <= breath.record_bytes:
+            if size <= breath.record_bytes:  # a single one may be larger
                 yield encode(self.make(records))
             else:
                 yield await heavy.run(size, lambda batch: encode(self.make(batch)), records)
@@ -71,53 +78,72 @@ def breaths(records: Sequence[Record], breath: Breath) -> Iterator[Sequence[Reco
         yield records[start:]
 
 
-async def plain_parts(head: bytes, records: Sequence[Record], tail: bytes) -> list[bytes]:
+async def plain_body(head: bytes, records: Sequence[Record], tail: bytes) -> Body:
     """The records as they are stored, with commas in between."""
-    parts: list[bytes] = []
-    for batch in breaths(records, _BREATH_PLAIN):
-        if parts:
+    spans, length = await _spans(records)
+
+    async def make(index: int) -> bytes:
+        start, end = spans[index]
+        items = b",".join([record.json() for record in records[start:end]])
+        before = head if start == 0 else b","
+        return b"".join((before, items, tail if end == len(records) else b""))
+
+    return Body(len(spans), make, len(head) + length + len(tail))
+
+
+async def _spans(records: Sequence[Record]) -> tuple[list[tuple[int, int]], int]:
+    """Where the pieces begin and end, at least one; and the length of the records with their commas."""
+    spans: list[tuple[int, int]] = []
+    start = size = length = 0
+    for at, record in enumerate(records, 1):
+        size += record.json_bytes
+        if size >= _PLAIN_BYTES:
+            spans.append((start, at))
+            start, length, size = at, length + size, 0
+        if at % _COUNTED == 0:
             await asyncio.sleep(0)
-        parts += [b"," if parts else head, b",".join([record.json() for record in batch])]
-    return [*(parts or [head]), tail]
+    if start < len(records) or not spans:
+        spans.append((start, len(records)))
+    return spans, length + size + max(len(records) - 1, 0)
 
 
-async def json_parts(obj: LongObject, heavy: Heavy) -> list[bytes]:
-    """`obj` with all its items, in parts."""
+async def json_parts(obj: LongObject, heavy: Heavy) -> AsyncIterator[bytes]:
+    """`obj` with all its items, in parts, each made when it is asked for."""
     if not obj.records:
-        return [codec.encode(obj.around)]
+        yield codec.encode(obj.around)
+        return
     separator = b'%b,"%b":[' % (codec.encode(obj.rest())[:-1], obj.long.encode())
-    parts = []
     async for items in obj.encoded(BREATH_JSON, heavy, codec.encode):
-        parts += [separator, items[1:-1]]
+        yield separator + items[1:-1]
         separator = b","
-    return [*parts, b"]}"]
+    yield b"]}"
 
 
-async def pretty_parts(obj: LongObject, heavy: Heavy) -> list[bytes]:
+async def pretty_parts(obj: LongObject, heavy: Heavy) -> AsyncIterator[bytes]:
     """As `json_parts`, for people."""
     if not obj.records:
-        return [codec.encode_pretty(obj.around)]
+        yield codec.encode_pretty(obj.around)
+        return
     head = codec.encode_pretty(obj.rest()).removesuffix(b"\n}\n")
     separator = b'%b,\n  "%b": [\n' % (head, obj.long.encode())
-    parts = []
     async for items in obj.encoded(BREATH_JSON, heavy, codec.encode_pretty):
         lines = items.removeprefix(b"[\n").removesuffix(b"\n]\n")
         # Two levels deep instead of one; a line's end within a text is written otherwise.
-        parts += [separator, b"  ", lines.replace(b"\n", b"\n  ")]
+        yield b"".join((separator, b"  ", lines.replace(b"\n", b"\n  ")))
         separator = b",\n"
-    return [*parts, b"\n  ]\n}\n"]
+    yield b"\n  ]\n}\n"
 
 
-async def yaml_parts(obj: LongObject, heavy: Heavy) -> list[bytes]:
+async def yaml_parts(obj: LongObject, heavy: Heavy) -> AsyncIterator[bytes]:
     """As `json_parts`, in YAML."""
     if not obj.records:
-        return [codec.encode_yaml(obj.around)]
+        yield codec.encode_yaml(obj.around)
+        return
     # Fields come in order, and a list's items are not indented within an object.
     before = {key: value for key, value in obj.around.items() if key < obj.long}
     after = {key: value for key, value in obj.around.items() if key > obj.long}
-    parts = [codec.encode_yaml(before)] if before else []
-    parts.append(f"{obj.long}:\n".encode())
-    parts += [items async for items in obj.encoded(_BREATH_YAML, heavy, codec.encode_yaml)]
+    yield (codec.encode_yaml(before) if before else b"") + f"{obj.long}:\n".encode()
+    async for items in obj.encoded(_BREATH_YAML, heavy, codec.encode_yaml):
+        yield items
     if after:
-        parts.append(codec.encode_yaml(after))
-    return parts
+        yield codec.encode_yaml(after)

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from apis.meta import errors
 from apis.meta.request import ANONYMOUS, UserInfo
+from quotaapi.endpoints.longanswer import Outgoing
 from quotaapi.endpoints.requestinfo import RequestInfo
 from quotaapi.registry.heavy import Heavy
 
@@ -22,13 +23,14 @@ BODY_SECONDS = 30.0
 @dataclass(slots=True)
 class Exchange:
     """`user` is whom authentication found; before it, nobody. `clock` tells a table's ages.
-    `heavy` takes what would keep others waiting."""
+    `heavy` takes what would keep others waiting; by `outgoing` long answers are written."""
 
     request: web.BaseRequest
     info: RequestInfo
     audit_id: str
     clock: Callable[[], datetime]
     heavy: Heavy
+    outgoing: Outgoing
     user: UserInfo = ANONYMOUS
 
     def header(self, name: str) -> str:

@@ -2,9 +2,11 @@
 
 from aiohttp import web
 
-from quotaapi.endpoints import query, shapes
+from quotaapi.endpoints import query, respond, shapes
 from quotaapi.endpoints.api import Api
+from quotaapi.endpoints.compression import LEAST_BYTES
 from quotaapi.endpoints.exchange import Exchange
+from quotaapi.endpoints.longanswer import of_parts
 from quotaapi.endpoints.negotiation import accepted
 from quotaapi.registry.rest import Rest
 
@@ -14,4 +16,7 @@ async def get(_api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse:
     representation = accepted(exchange.header("Accept"))
     version = query.get_options(info.query)
     record = await rest.get(info.namespace, info.name, resource_version=version)
+    if len(record.body) >= LEAST_BYTES and shapes.is_stored(exchange, representation):
+        pieces = of_parts(record.json_parts())
+        return await respond.long(exchange, pieces, length=record.json_bytes)
     return await shapes.one(exchange, rest.resource, record, representation)

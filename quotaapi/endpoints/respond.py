@@ -1,7 +1,6 @@
 """Answers: bytes on their way out. A stored object's JSON is sent as it is stored, never decoded."""
 
-import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
 from aiohttp import web
@@ -12,6 +11,7 @@ from apis.meta.errors import StatusError
 from quotaapi.endpoints import query
 from quotaapi.endpoints.compression import LEAST_BYTES, accepts_gzip, gzipped
 from quotaapi.endpoints.exchange import Exchange
+from quotaapi.endpoints.longanswer import PIECE_BYTES, Piece
 from quotaapi.endpoints.negotiation import JSON, YAML, Representation
 
 Headers = CIMultiDict[str]
@@ -36,13 +36,13 @@ def headers(exchange: Exchange, content_type: str = JSON) -> Headers:
 def raw(
     exchange: Exchange, body: bytes, *, status: int = 200, content_type: str = JSON
 ) -> web.Response:
-    """For what is no longer than an object may be; longer answers go out in `chunks`."""
+    """For what is no longer than an object may be; longer answers are `long`."""
     said = headers(exchange, content_type)
     if len(body) >= LEAST_BYTES:
         said["Vary"] = "Accept-Encoding"
         if accepts_gzip(exchange.header("Accept-Encoding")):
             said["Content-Encoding"] = "gzip"
-            body = b"".join(gzipped((body,)))
+            body = gzipped(body)
     return web.Response(status=status, body=body, headers=said)
 
 
@@ -125,43 +125,43 @@ def _quoted(warning: str) -> str:
     return clean.replace("\\", "\\\\").replace('"', '\\"')
 
 
-CHUNK_BYTES: Final = 256 * 1024
-
-
-async def chunks(
-    exchange: Exchange, parts: Sequence[bytes], *, content_type: str = JSON
+async def long(
+    exchange: Exchange,
+    pieces: AsyncIterator[Piece],
+    *,
+    status: int = 200,
+    content_type: str = JSON,
+    length: int | None = None,
 ) -> web.StreamResponse:
-    """A long answer, written piece by piece: others are served in between."""
-    answer = web.StreamResponse(headers=headers(exchange, content_type))
+    """An answer of 128 KiB and more, or of a `length` that is not known, as its client reads it."""
+    request = exchange.request
+    answer = web.StreamResponse(status=status, headers=headers(exchange, content_type))
     answer.headers["Vary"] = "Accept-Encoding"
-    pieces: Iterable[bytes] = _pieces(parts)
-    if accepts_gzip(exchange.header("Accept-Encoding")):
+    gzip = accepts_gzip(exchange.header("Accept-Encoding"))
+    if gzip:
         answer.headers["Content-Encoding"] = "gzip"
-        pieces = gzipped(pieces)
-    else:
-        answer.content_length = sum(map(len, parts))
-    await answer.prepare(exchange.request)
-    if exchange.request.method == "HEAD":
-        return answer
-    for piece in pieces:
-        if piece:
-            await answer.write(piece)
-        await asyncio.sleep(0)  # writing does not wait while the client keeps up
-    await answer.write_eof()
+    elif length is not None:
+        answer.content_length = length
+    await answer.prepare(request)
+    if request.method != "HEAD":
+        await exchange.outgoing.write(request, pieces, gzip=gzip)
+        await answer.write_eof()
     return answer
 
 
-def _pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in pieces of about CHUNK_BYTES."""
-    pending: list[bytes] = []
-    size = 0
-    for part in parts:
-        for at in range(0, len(part), CHUNK_BYTES):
-            piece = part[at : at + CHUNK_BYTES]
-            pending.append(piece)
-            size += len(piece)
-            if size >= CHUNK_BYTES:
-                yield b"".join(pending)
-                pending.clear()
-                size = 0
-    yield b"".join(pending)
+async def finish(exchange: Exchange, answer: web.StreamResponse) -> None:
+    """Write an answer that is there as a whole, where it is longer than goes out at once.
+
+    Raises 429 for a read while too many such answers are under way.
+    """
+    if not isinstance(answer, web.Response) or exchange.request.method == "HEAD":
+        return
+    body = answer.body
+    if not isinstance(body, bytes) or len(body) <= PIECE_BYTES:
+        return
+    outgoing = exchange.outgoing
+    with outgoing.private(len(body), refuses=not exchange.info.mutating):
+        await answer.prepare(exchange.request)
+        await outgoing.write_bytes(exchange.request, body)
+        # Its own would write the body.
+        await web.StreamResponse.write_eof(answer)

@@ -1,6 +1,6 @@
 """What clients ask an object or a list to be turned into: Table, PartialObjectMetadata(List), or itself."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol
@@ -12,14 +12,16 @@ from apis.meta.resource import Resource
 from apis.meta.table import IncludeObject
 from apis.meta.transaction import Header, Object
 from quotaapi.endpoints import query, respond
+from quotaapi.endpoints.compression import LEAST_BYTES
 from quotaapi.endpoints.encoding import (
     LongObject,
     json_parts,
-    plain_parts,
+    plain_body,
     pretty_parts,
     yaml_parts,
 )
 from quotaapi.endpoints.exchange import Exchange
+from quotaapi.endpoints.longanswer import Body, as_pieces
 from quotaapi.endpoints.negotiation import JSON, YAML, Representation, Shape
 from storage.interface import Page
 
@@ -145,6 +147,11 @@ class Tables:
         return self.of(self.rows((item,)), {"resourceVersion": version}, columns=columns)
 
 
+def is_stored(exchange: Exchange, representation: Representation) -> bool:
+    """Whether the answer is the object's JSON as it is stored."""
+    return representation.plain and not respond.wants_pretty(exchange)
+
+
 async def one(
     exchange: Exchange,
     resource: Resource,
@@ -192,21 +199,35 @@ async def page(
 ) -> web.StreamResponse:
     """The answer that is a list."""
     check_shape(representation, is_list=True)
-    if representation.plain and not respond.wants_pretty(exchange):
+    if is_stored(exchange, representation):
         return await _plain_list(exchange, resource, found)
     shaped, heavy = _shaped(exchange, resource, found, representation), exchange.heavy
     if representation.yaml:
-        return await _in_parts(exchange, await yaml_parts(shaped, heavy), YAML)
+        return await _in_parts(exchange, yaml_parts(shaped, heavy), YAML)
     parts = pretty_parts if respond.wants_pretty(exchange) else json_parts
-    return await _in_parts(exchange, await parts(shaped, heavy), JSON)
+    return await _in_parts(exchange, parts(shaped, heavy), JSON)
 
 
 async def _in_parts(
-    exchange: Exchange, parts: Sequence[bytes], content_type: str
+    exchange: Exchange, parts: AsyncIterator[bytes], content_type: str
 ) -> web.StreamResponse:
-    if sum(map(len, parts)) <= respond.CHUNK_BYTES:
-        return respond.raw(exchange, b"".join(parts), content_type=content_type)
-    return await respond.chunks(exchange, parts, content_type=content_type)
+    """As a whole where it is short; the parts of a long answer are made as its client reads them."""
+    begun: list[bytes] = []
+    size = 0
+    async for part in parts:
+        begun.append(part)
+        size += len(part)
+        if size >= LEAST_BYTES:
+            pieces = as_pieces(_chained(begun, parts))
+            return await respond.long(exchange, pieces, content_type=content_type)
+    return respond.raw(exchange, b"".join(begun), content_type=content_type)
+
+
+async def _chained(begun: list[bytes], rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    while begun:
+        yield begun.pop(0)
+    async for part in rest:
+        yield part
 
 
 async def _plain_list(exchange: Exchange, resource: Resource, found: Page) -> web.StreamResponse:
@@ -216,7 +237,13 @@ async def _plain_list(exchange: Exchange, resource: Resource, found: Page) -> we
         resource.api_version.encode(),
         metadata,
     )
-    return await _in_parts(exchange, await plain_parts(head, found.records, b"]}"), JSON)
+    body: Body | None = found.encoded.get(resource.api_version)
+    if body is None:
+        body = await plain_body(head, found.records, b"]}")
+        found.encoded[resource.api_version] = body
+    if body.length is not None and body.length < LEAST_BYTES:
+        return respond.raw(exchange, b"".join([piece.data async for piece in body]))
+    return await respond.long(exchange, aiter(body), length=body.length)
 
 
 def _list_metadata(found: Page) -> dict[str, Any]:

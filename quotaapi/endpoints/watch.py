@@ -23,7 +23,7 @@ from apis.meta.resource import Resource
 from apis.meta.transaction import Record
 from quotaapi.endpoints import frames, outlet, respond, shapes
 from quotaapi.endpoints.api import Api
-from quotaapi.endpoints.encoding import BREATH_JSON, breaths
+from quotaapi.endpoints.encoding import BREATH_JSON, LARGE_JSON_BYTES, breaths
 from quotaapi.endpoints.exchange import Exchange
 from quotaapi.endpoints.frames import Framer
 from quotaapi.endpoints.listing import WatchQuery, read_query, watch_query
@@ -163,7 +163,7 @@ def _delivery(running: _Watch, predicate: Predicate | None) -> Delivery | None:
     framer = running.framer
 
     def encode(events: Sequence[Event]) -> bytes:
-        if framer.work(events, predicate) > BREATH_JSON.record_bytes:
+        if framer.work(events, predicate) > LARGE_JSON_BYTES:
             raise _TooLongError
         return frames.chunk(framer.lines(events, predicate))
 
@@ -176,7 +176,7 @@ class _TooLongError(Exception):
 
 async def _lines(running: _Watch, events: Sequence[Event], predicate: Predicate | None) -> bytes:
     framer = running.framer
-    if framer.work(events, predicate) <= BREATH_JSON.record_bytes:
+    if framer.work(events, predicate) <= LARGE_JSON_BYTES:
         return framer.lines(events, predicate)
     # Of no size, to those who count what waits: the events are there anyway, and whoever is first
     # encodes them for the other watches of this form.
@@ -191,7 +191,7 @@ async def _write_state(running: _Watch, state: Page) -> None:
 
     for records in breaths(state.records, BREATH_JSON):
         size = sum(len(record.body) for record in records)
-        if framer.plain or size <= BREATH_JSON.record_bytes:
+        if framer.plain or size <= LARGE_JSON_BYTES:
             await _write(running, lines(records))
         else:
             await _write(running, await running.heavy.run(size, lines, records))

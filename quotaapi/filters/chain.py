@@ -13,11 +13,13 @@ from quotaapi.auth.interface import Authenticator, Authorizer
 from quotaapi.endpoints import requestinfo
 from quotaapi.endpoints.exchange import Exchange, Handler
 from quotaapi.endpoints.health import Health
+from quotaapi.endpoints.longanswer import Outgoing
 from quotaapi.endpoints.mutations import Mutations
 from quotaapi.filters.accounting import RequestCounts
 from quotaapi.filters.audit import with_audit
 from quotaapi.filters.authentication import with_authentication
 from quotaapi.filters.authorization import with_authorization
+from quotaapi.filters.delivery import with_delivery
 from quotaapi.filters.errors import with_errors
 from quotaapi.filters.health import with_health
 from quotaapi.filters.inflight import InflightLimit, with_inflight_limit
@@ -53,6 +55,8 @@ class Filters:
 def build(filters: Filters, endpoints: Handler) -> WebHandler:
     """Innermost first: what is wrapped last sees a request first."""
     handler = endpoints
+    # Innermost: what an answer waits for its client belongs to the request.
+    handler = with_delivery(handler)
     # Within authorization: who may not gets its answer at once and needs no timer.
     handler = with_timeout(handler, filters.request_timeout_seconds)
     handler = with_authorization(handler, filters.authorizer, filters.resources)
@@ -71,13 +75,13 @@ def build(filters: Filters, endpoints: Handler) -> WebHandler:
     handler = filters.counts.wrap(handler)
     if filters.log_requests:
         handler = with_request_log(handler, time.monotonic)
-    clock, new_id, heavy = filters.clock, filters.new_id, filters.heavy
+    clock, new_id, heavy, outgoing = filters.clock, filters.new_id, filters.heavy, Outgoing()
     parse = requestinfo.parse
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         audit_id = _given_id(request) or new_id()
         info = parse(request.method, request.raw_path)
-        return await handler(Exchange(request, info, audit_id, clock, heavy))
+        return await handler(Exchange(request, info, audit_id, clock, heavy, outgoing))
 
     return handle
 

@@ -32,7 +32,10 @@ def with_errors(inner: Handler) -> Handler:
 
 
 def _answer(exchange: Exchange, error: StatusError) -> web.StreamResponse:
-    """A Status; where half an answer is on its way already, the connection's end says it all."""
+    """A Status; where half an answer is on its way already, the connection's end says it all, at
+    once: a client that does not read would keep what waits for it."""
     if exchange.request.writer.output_size > 0:
+        if (transport := exchange.request.transport) is not None:
+            transport.abort()
         raise ConnectionError(f"after the answer had begun: {error}")
     return respond.failure(exchange, error)

@@ -17,6 +17,7 @@ A worker of several starts and stops the same way. Its port and its etcd are the
 
 import asyncio
 import logging
+import time
 from contextlib import AsyncExitStack
 
 import uvloop
@@ -28,7 +29,7 @@ from quotaapi.server.announcement import announce
 from quotaapi.server.composition import Phase, Server, build, utc_now
 from quotaapi.server.entrance import Entrance, Questions, build_entrance
 from quotaapi.server.handover import Handover, share
-from quotaapi.server.heap import Heap, find_trim
+from quotaapi.server.heap import Heap, find_trim, keep_large_apart
 from quotaapi.server.listener import Listener
 from quotaapi.server.member import Member
 from quotaapi.server.persistence import Storage, build_storage
@@ -86,12 +87,13 @@ async def _run_server(
         entrance = await build_entrance(config, utc_now, questions, ending)
         gather = member.gather if member is not None else None
         make_way_for_the_loop()
+        keep_large_apart()
         server = build(config, storage, tasks, phase, entrance.access, gather)
         ending.callback(server.heavy.close)
         listener = Listener(server.handler, entrance.serving.context)
         collection.begin()
         background = [*reports, *_start(tasks, server, entrance, etcd)]
-        heap = Heap(lambda: listener.closed, find_trim())
+        heap = Heap(time.process_time, find_trim())
         background.append(tasks.create_task(heap.run(), name="heap"))
         admission = tasks.create_task(server.evaluator.run(), name="admission")
         duties = tasks.create_task(_run_duties(server), name="controllers")

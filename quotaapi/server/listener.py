@@ -12,6 +12,7 @@ from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from apis.meta import codec, errors
+from quotaapi.endpoints.longanswer import WRITE_BUFFER_BYTES
 
 _log = logging.getLogger(__name__)
 
@@ -28,6 +29,9 @@ MAX_HEADER_BYTES: Final = 32 * 1024
 HEAD_SECONDS: Final = 32.0
 """From the connection, or a request's first byte, to the end of its head: as kube-apiserver has it."""
 
+UNREAD_SECONDS: Final = 60.0
+"""How long a connection's buffers may stay full: as long as a request takes at most by default."""
+
 BACKLOG: Final = 1024
 
 WebHandler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -37,20 +41,43 @@ class _Connection(RequestHandler):
     """One connection; says also what is no HTTP in the API's own format.
 
     A client that sends a request's head byte by byte, or connects and sends nothing, is cut off
-    after HEAD_SECONDS: it would hold a connection for nothing.
+    after HEAD_SECONDS: it would hold a connection for nothing. So is one that does not read what it
+    is sent, after UNREAD_SECONDS: its buffers are full.
     """
 
-    __slots__ = ("_head_timer",)
+    __slots__ = ("_head_timer", "_unread_timer")
 
     _head_timer: asyncio.TimerHandle | None
+    _unread_timer: asyncio.TimerHandle | None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        if isinstance(transport, asyncio.WriteTransport):
+            transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+        self._unread_timer = None
         self._head_timer = self._loop.call_later(HEAD_SECONDS, self.force_close)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self._stop_head_timer()
+        self._stop_unread_timer()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread_timer = self._loop.call_later(UNREAD_SECONDS, self._abort)
+
+    def resume_writing(self) -> None:
+        self._stop_unread_timer()
+        super().resume_writing()
+
+    def _abort(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
+
+    def _stop_unread_timer(self) -> None:
+        if self._unread_timer is not None:
+            self._unread_timer.cancel()
+            self._unread_timer = None
 
     def data_received(self, data: bytes) -> None:
         heads = self._request_count
@@ -99,15 +126,8 @@ class _Connection(RequestHandler):
 
 
 class _Server(web.Server):
-    closed = 0
-    """Connections that have ended."""
-
     def __call__(self) -> RequestHandler:
         return _Connection(self, loop=self._loop, **self._kwargs)
-
-    def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
-        self.closed += 1
-        super().connection_lost(handler, exc)
 
 
 class Listener:
@@ -139,11 +159,6 @@ class Listener:
     def connections(self) -> int:
         """Open ones, and those that are about to be."""
         return len(self._server.connections) + self._shaking_hands
-
-    @property
-    def closed(self) -> int:
-        """Connections that have ended so far."""
-        return self._server.closed
 
     async def open(self) -> None:
         await self._runner.setup()

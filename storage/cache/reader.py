@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
+from weakref import WeakValueDictionary
 
 from apis.meta.transaction import Record, Unavailable
 from storage.cache.continuation import Continuation, read_token, write_token
@@ -76,6 +77,7 @@ class CacheReader:
         self._reflector = reflector
         self._extracts = extracts
         self._patience = patience
+        self._whole: WeakValueDictionary[str, Page] = WeakValueDictionary()
 
     @property
     def synced(self) -> bool:
@@ -144,8 +146,14 @@ class CacheReader:
 
     async def _list_cache(self, prefix: str, options: ListOptions, start_after: str) -> Page:
         """All that is read of the cache is read at once, some 100 ns an object; the selector then
-        works on the copy."""
+        works on the copy. Whole lists of one version are one page for as long as somebody has it."""
         version = self._cache.version
+        if not (options.limit or options.predicate or start_after):
+            page = self._whole.get(prefix)
+            if page is None or page.resource_version != version:
+                records = [entry.record for entry in self._cache.entries(prefix)]
+                page = self._whole[prefix] = Page(records, version)
+            return page
         entries = self._cache.entries(prefix, start_after)
         limit, predicate = options.limit, options.predicate
         total = len(entries)

@@ -1,13 +1,14 @@
 """Long answers in parts."""
 
 import gzip
+import zlib
 from dataclasses import replace
 
 import pytest
 
 from apis.meta import codec
 from apis.meta.transaction import Object, Record
-from quotaapi.endpoints.compression import accepts_gzip, gzipped
+from quotaapi.endpoints.compression import HEADER, accepts_gzip, deflated, gzipped, trailer
 from quotaapi.endpoints.encoding import LongObject, json_parts, pretty_parts, yaml_parts
 from quotaapi.registry.heavy import Heavy
 
@@ -28,9 +29,9 @@ async def assert_parts_are_the_whole(obj: LongObject) -> None:
     if obj.records:
         whole = {**whole, obj.long: obj.make(obj.records)}
 
-    assert b"".join(await yaml_parts(obj, heavy)) == codec.encode_yaml(whole)
-    assert b"".join(await json_parts(obj, heavy)) == codec.encode(whole)
-    assert b"".join(await pretty_parts(obj, heavy)) == codec.encode_pretty(whole)
+    assert b"".join([part async for part in yaml_parts(obj, heavy)]) == codec.encode_yaml(whole)
+    assert b"".join([part async for part in json_parts(obj, heavy)]) == codec.encode(whole)
+    assert b"".join([part async for part in pretty_parts(obj, heavy)]) == codec.encode_pretty(whole)
 
 
 @pytest.mark.parametrize("count", [0, 1, 40, 41, 200, 201, 500])
@@ -51,9 +52,12 @@ async def test_a_list_of_large_objects_is_encoded_in_pieces_of_bytes() -> None:
 
 
 def test_parts_are_one_stream_of_gzip() -> None:
-    parts = [b"a" * 100_000, b"", b"b" * 100_000]
+    parts = [b"a" * 100_000, b"b" * 100_000]
+    whole = b"".join(parts)
+    stream = [HEADER, *map(deflated, parts), trailer(zlib.crc32(whole), len(whole))]
 
-    assert gzip.decompress(b"".join(gzipped(parts))) == b"".join(parts)
+    assert gzip.decompress(b"".join(stream)) == whole
+    assert gzip.decompress(gzipped(whole)) == whole
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from aiohttp.test_utils import make_mocked_request
 
 from quotaapi.endpoints import requestinfo
 from quotaapi.endpoints.exchange import Exchange, Handler
+from quotaapi.endpoints.longanswer import Outgoing
 from quotaapi.registry.heavy import Heavy
 
 NOW = datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -17,7 +18,8 @@ async def get(
     pages: Mapping[str, Handler], target: str, headers: Mapping[str, str] | None = None
 ) -> web.Response:
     request = make_mocked_request("GET", target, headers=headers)
-    exchange = Exchange(request, requestinfo.parse("GET", target), "id", lambda: NOW, Heavy())
+    info = requestinfo.parse("GET", target)
+    exchange = Exchange(request, info, "id", lambda: NOW, Heavy(), Outgoing())
     answer = await pages[exchange.info.path](exchange)
     assert isinstance(answer, web.Response)
     return answer
