@@ -41,6 +41,7 @@ class Bounds:
     `rounds` of its fault, each with a `pause_seconds` of stillness, while `clients` work, for
     `load_seconds` at least. `shoots` are those of each of `projects`. `writes` are spread over
     the rounds that its scenario fixes. `window`: the events that a server keeps for resuming.
+    `listers` ask for a list of so many `objects` at once.
     `patrol_seconds`: between two audits of what has been written since the one before; 0: one at the end.
     """
 
@@ -54,6 +55,8 @@ class Bounds:
     writes: int = 2_400
     window: int = 200
     connections: int = 300
+    listers: int = 60
+    objects: int = 5_000
     patrol_seconds: float = 0.0
     seed: int = 1
     say: Callable[[str], None] = lambda _text: None

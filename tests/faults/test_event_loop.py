@@ -1,9 +1,7 @@
 """Neither lists of 10,000 objects, nor deletions of thousands, nor endless selectors make others wait."""
 
 import asyncio
-import base64
 import os
-import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack
 from functools import partial
@@ -15,8 +13,8 @@ import pytest
 
 from apis.meta import codec
 from tests.builders import a_binding, a_profile, a_quota, a_shoot
+from tests.faults.filling import fill
 from tests.faults.looptime import delayed_seconds, loop_seconds
-from tests.faults.scenarios.storage import call
 from tests.harness.api import Api
 from tests.harness.etcd import running_etcd
 from tests.harness.server import GROUP_PATH, ServerProcess
@@ -49,26 +47,6 @@ REQUIREMENTS = 5_000
 WRITES = 40
 
 
-async def fill(etcd_url: str) -> None:
-    """Copies of one stored quota, put there as they are."""
-    key = "/registry/garden.sapcloud.io/quotas/garden-trial/quota"
-    found = await call(etcd_url, "kv/range", {"key": base64.b64encode(key.encode()).decode()})
-    head, _, body = base64.b64decode(found["kvs"][0]["value"]).partition(b"\n")
-    quota = codec.decode_json(body).value
-    for start in range(0, OBJECTS, 100):
-        puts = []
-        for number in range(start, start + 100):
-            name = f"quota-{number:05}"
-            quota["metadata"] |= {"name": name, "uid": str(uuid.UUID(int=number))}
-            value = head.replace(b'"p":"000"', b'"p":"%03d"' % (number - start), 1)
-            put = {
-                "key": base64.b64encode(f"{key}-{number:05}".encode()).decode(),
-                "value": base64.b64encode(value + b"\n" + codec.encode(quota)).decode(),
-            }
-            puts.append({"request_put": put})
-        await call(etcd_url, "kv/txn", {"success": puts})
-
-
 Served = tuple[ServerProcess, aiohttp.ClientSession]
 
 
@@ -92,7 +70,7 @@ async def full(tmp_path: Path) -> AsyncIterator[Served]:
     ):
         async with server.client() as session:
             await Api(session).have(a_quota())
-            await fill(etcd.endpoint)
+            await fill(etcd.endpoint, OBJECTS)
             yield server, session
 
 

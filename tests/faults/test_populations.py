@@ -2,11 +2,20 @@
 
 import pytest
 
-from tests.faults.scenarios import BRIEF, SCENARIOS, connections, of, replicas, resources, watches
+from tests.faults.scenarios import (
+    BRIEF,
+    SCENARIOS,
+    connections,
+    lists,
+    of,
+    replicas,
+    resources,
+    watches,
+)
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(240)]
 
 
-@pytest.mark.parametrize("name", of(connections, replicas, resources, watches))
+@pytest.mark.parametrize("name", of(connections, lists, replicas, resources, watches))
 async def test_promises_hold(name: str) -> None:
     await SCENARIOS[name](BRIEF)

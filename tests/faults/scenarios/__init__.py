@@ -9,6 +9,7 @@ from tests.faults.scenarios import (
     cluster,
     connections,
     crash,
+    lists,
     network,
     replicas,
     resources,
@@ -31,6 +32,7 @@ FULL: Mapping[str, Bounds] = {
     "informers_miss_nothing": Bounds(rounds=10, clients=50, watchers=200),
     "nothing_grows": Bounds(writes=1_000_000, watchers=12, window=1_000, patrol_seconds=20),
     "connections_idle": Bounds(connections=10_000),
+    "lists_unread": Bounds(listers=450, objects=20_000),
 }
 """The scenarios of populations, each at the size at which an installation must stand. The others: LONG."""
 
@@ -55,6 +57,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         watches.informers_miss_nothing,
         resources.nothing_grows,
         connections.connections_idle,
+        lists.lists_unread,
         replicas.two_replicas,
         replicas.three_replicas,
         replicas.recounts_go_on,
