@@ -40,8 +40,8 @@ _SPEC = Struct(
         ),
         "metrics": metric_quantities(
             "The most that may be used, by metric. A metric that is not named is unlimited; zero "
-            "allows none. A null is refused; in a merge patch it removes the metric, which is "
-            "unlimited then."
+            "allows none. A null is refused. In a merge patch and in client-side kubectl apply it "
+            "stands for a metric that is left out."
         ),
         "clusterLifetimeDays": Integer(
             doc="Days from its creation after which a cluster is deleted: at creation this becomes "

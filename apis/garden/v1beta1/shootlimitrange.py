@@ -142,7 +142,8 @@ def _order_errors(path: str, amounts: Mapping[str, Mapping[str, Any]]) -> Iterat
         values = {name: n for name, text in texts.items() if (n := _nanos(text)) is not None}
         for (low, high), (at, detail) in ORDER.items():
             if low in values and high in values and values[low] > values[high]:
-                text = detail.format(low=texts[low], high=texts[high])
+                least, most = readable(metric, texts[low]), readable(metric, texts[high])
+                text = detail.format(low=least, high=most)
                 yield fields.invalid(f"{path}.{at}[{metric}]", texts[at], text)
         yield from _ratio_errors(path, metric, texts, values)
 
