@@ -10,11 +10,16 @@ import sys
 from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
+from apis.garden.v1beta1.register import GROUP
+from tests.builders import a_binding, a_profile, a_quota
 from tests.e2e.cluster import RealCluster
+from tests.e2e.people import a_core
 from tests.frontproxy.pki import Pair
 from tests.harness.etcd import running_etcd
 from tests.harness.ports import free_port
@@ -88,7 +93,8 @@ def world(kube_bin: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             directory / "data", port=port, kubeconfig=config, etcd_url=etcd.endpoint, pair=pair
         )
         with server:
-            cluster.wait(lambda: _available(cluster))
+            for holds in (_available, _discovered, _aggregated):
+                cluster.wait(partial(holds, cluster))
             yield World(cluster, server)
 
 
@@ -101,11 +107,24 @@ def _serving_pair(cluster: RealCluster, directory: Path) -> Pair:
 
 
 def _available(cluster: RealCluster) -> bool:
-    status = cluster.get("apiservice", "v1beta1.garden.sapcloud.io").get("status", {})
+    status = cluster.get("apiservice", f"v1beta1.{GROUP}").get("status", {})
     return any(
         condition["type"] == "Available" and condition["status"] == "True"
         for condition in status.get("conditions", ())
     )
+
+
+def _discovered(cluster: RealCluster) -> bool:
+    """Discovery and OpenAPI are gathered by kube-apiserver on its own time."""
+    names = cluster.kubectl("api-resources", f"--api-group={GROUP}", "-o", "name", check=False)
+    explained = cluster.kubectl("explain", f"shoots.{GROUP}", check=False)
+    return b"shoots" in names.stdout and explained.returncode == 0
+
+
+def _aggregated(cluster: RealCluster) -> bool:
+    """A controller adds the registered roles to the cluster's, one after the other."""
+    found = (cluster.get("clusterrole", role)["rules"] for role in ("view", "edit", "admin"))
+    return all(any(GROUP in rule.get("apiGroups", ()) for rule in rules) for rules in found)
 
 
 @pytest.fixture
@@ -116,3 +135,16 @@ def cluster(world: World) -> RealCluster:
 @pytest.fixture
 def server(world: World) -> Served:
     return world.server
+
+
+@pytest.fixture
+def namespace(cluster: RealCluster) -> Iterator[str]:
+    """A project whose binding to a sponsor's account has a quota of 20 cpus."""
+    name = f"garden-{uuid4().hex[:8]}"
+    cluster.apply(a_core("Namespace", name), a_core("Secret", "account", name), a_profile())
+    cluster.apply(
+        a_quota(namespace=name),
+        a_binding(namespace=name, quotas=["quota"], quota_namespace=name),
+    )
+    yield name
+    cluster.kubectl("delete", "namespace", name, "--wait=false", check=False)

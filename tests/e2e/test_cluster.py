@@ -2,52 +2,20 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
 from itertools import count
-from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
 from apis.meta.codec import decode_json, encode_yaml
-from tests.builders import a_binding, a_profile, a_quota, a_shoot, an_object
+from tests.builders import a_quota, a_shoot
 from tests.e2e.cluster import Object, RealCluster
 from tests.e2e.conftest import quotaapi
+from tests.e2e.people import a_core, refusal, wait_allowed
 from tests.harness.server import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 WATCH_SECONDS = float(os.environ.get("E2E_WATCH_SECONDS", "300"))
-
-
-def a_core(kind: str, name: str, namespace: str = "", **fields: object) -> Object:
-    return {**an_object(kind, name=name, namespace=namespace, **fields), "apiVersion": "v1"}
-
-
-@pytest.fixture
-def namespace(cluster: RealCluster) -> Iterator[str]:
-    """A project whose binding to a sponsor's account has a quota of 20 cpus."""
-    name = f"garden-{uuid4().hex[:8]}"
-    cluster.apply(a_core("Namespace", name), a_core("Secret", "account", name), a_profile())
-    cluster.apply(
-        a_quota(namespace=name),
-        a_binding(namespace=name, quotas=["quota"], quota_namespace=name),
-    )
-    yield name
-    cluster.kubectl("delete", "namespace", name, "--wait=false", check=False)
-
-
-def member(cluster: RealCluster, namespace: str, role: str, name: str) -> Path:
-    """A kubeconfig of a user that has a role of the cluster's in a namespace."""
-    cluster.kubectl(
-        "create", "rolebinding", name, "-n", namespace, f"--clusterrole={role}", f"--user={name}"
-    )
-    return cluster.kubeconfig(name, cluster.users.client(name))
-
-
-def refusal(done: "subprocess.CompletedProcess[bytes]") -> str:
-    assert done.returncode != 0, done.stdout
-    return done.stderr.decode()
 
 
 def test_registering_again_changes_nothing(cluster) -> None:
@@ -169,69 +137,12 @@ def test_nothing_is_made_in_a_namespace_that_is_going_away(
     assert "because it is being terminated" in refusal(done)
 
 
-@pytest.mark.parametrize("role", ["view", "edit", "admin"])
-def test_members_read_quotas_and_change_none(cluster, namespace, role) -> None:
-    who = member(cluster, namespace, role, f"{role}-{namespace}")
-
-    read = cluster.kubectl("get", "quotas.garden.sapcloud.io", "-n", namespace, config=who)
-    raised = cluster.kubectl(
-        "patch", "quotas.garden.sapcloud.io", "quota", "-n", namespace, "--type=merge",
-        "-p", '{"spec":{"metrics":{"cpu":"1000"}}}', config=who, check=False,
-    )  # fmt: skip
-    freed = cluster.kubectl(
-        "patch", "crosssecretbindings", "binding", "-n", namespace, "--type=merge",
-        "-p", '{"quotas":[]}', config=who, check=False,
-    )  # fmt: skip
-
-    assert b"quota" in read.stdout
-    assert "cannot patch resource" in refusal(raised)
-    assert "cannot patch resource" in refusal(freed)
-
-
-def test_editors_create_shoots_and_viewers_do_not(cluster, namespace) -> None:
-    shoot = encode_yaml(a_shoot(namespace=namespace))
-    viewer = member(cluster, namespace, "view", f"v-{namespace}")
-    editor = member(cluster, namespace, "edit", f"e-{namespace}")
-
-    denied = cluster.kubectl("create", "-f", "-", stdin=shoot, config=viewer, check=False)
-    cluster.kubectl("create", "-f", "-", stdin=shoot, config=editor)
-
-    assert "cannot create resource" in refusal(denied)
-
-
-def test_strangers_see_profiles_and_nothing_else(cluster, namespace) -> None:
-    stranger = cluster.kubeconfig("stranger", cluster.users.client("stranger"))
-
-    profiles = cluster.kubectl("get", "cloudprofiles", "-o", "name", config=stranger)
-    shoots = cluster.kubectl("get", "shoots", "-n", namespace, config=stranger, check=False)
-
-    assert b"cloudprofile.garden.sapcloud.io/aws" in profiles.stdout
-    assert "cannot list resource" in refusal(shoots)
-
-
 def test_impersonation_through_kube_apiserver_has_the_others_rights(cluster, namespace) -> None:
     allowed = cluster.kubectl("get", "shoots", "-n", namespace)
     as_nobody = cluster.kubectl("get", "shoots", "-n", namespace, "--as=nobody", check=False)
 
     assert allowed.returncode == 0
     assert 'User "nobody" cannot list resource "shoots"' in refusal(as_nobody)
-
-
-def test_a_binding_needs_the_right_to_read_its_secret(cluster, namespace) -> None:
-    name = f"creator-{namespace}"
-    cluster.kubectl("create", "role", name, "-n", namespace, "--verb=create,get",
-                    "--resource=privatesecretbindings.garden.sapcloud.io")  # fmt: skip
-    cluster.kubectl(
-        "create", "rolebinding", name, "-n", namespace, f"--role={name}", f"--user={name}"
-    )
-    creator = cluster.kubeconfig(name, cluster.users.client(name))
-    binding = a_binding(name="mine", namespace=namespace, kind="PrivateSecretBinding")
-
-    denied = cluster.kubectl(
-        "create", "-f", "-", stdin=encode_yaml(binding), config=creator, check=False
-    )
-
-    assert "cannot reference a secret you are not allowed to read" in refusal(denied)
 
 
 def test_an_object_count_quota_of_the_cluster_counts_shoots(cluster, namespace) -> None:
@@ -254,6 +165,8 @@ def test_a_service_account_is_known_by_its_token_at_the_server_itself(
     cluster.kubectl("create", "rolebinding", "bot", "-n", namespace, "--clusterrole=view",
                     f"--serviceaccount={namespace}:bot")  # fmt: skip
     token = cluster.kubectl("create", "token", "bot", "-n", namespace).stdout.decode().strip()
+    who = cluster.kubeconfig(f"bot-{namespace}", token=token)
+    wait_allowed(cluster, who, "list", "shoots.garden.sapcloud.io", "-n", namespace)
     path = f"/apis/garden.sapcloud.io/v1beta1/namespaces/{namespace}/shoots"
 
     done = subprocess.run(
