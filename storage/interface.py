@@ -3,7 +3,15 @@
 Writes go through `apis.meta.transaction.Transactor`, which `storage.transactor` implements.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Hashable,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -85,7 +93,7 @@ class StorageError(Exception):
 
 
 class Expired(StorageError):
-    """The version is compacted or older than the watch window: 410. Only for versions really gone."""
+    """The version is compacted, or of another history: 410. Only for versions really gone."""
 
 
 class UnreadableRecord(StorageError, Unavailable):
@@ -149,7 +157,8 @@ class Subscription(Protocol):
     async def next(self, timeout_seconds: float) -> Sequence[Event]:
         """The next events, at least one; empty when the time is up.
 
-        Raises SlowWatcher, Expired (the cache was rebuilt past this watcher), Unavailable.
+        Raises SlowWatcher, Expired (what would come next is compacted, or of another history of
+        etcd), Unavailable.
         """
         ...
 
@@ -178,7 +187,8 @@ class Reader(Protocol):
     ) -> AbstractAsyncContextManager[Subscription]:
         """Every event after version `since` (0: only what comes from now on is promised).
 
-        Raises on entry: Expired, TooLargeResourceVersion, Unavailable. Leaving the block frees all.
+        Raises on entry: TooLargeResourceVersion, Unavailable. That the version is compacted, `next`
+        tells. Leaving the block frees all.
         """
         ...
 
@@ -226,6 +236,14 @@ class RawEvent:
     position: int
 
 
+@valueclass
+class PastEvent:
+    """An event of etcd's history and the value before it; None where there was none."""
+
+    event: RawEvent
+    before: Record | None
+
+
 class Backend(Protocol):
     """etcd, as the rest of storage sees it: `storage.etcd.store`. Keys are relative to the prefix."""
 
@@ -251,5 +269,15 @@ class Backend(Protocol):
 
         An empty batch reports progress to that revision. Ends with Expired (compacted) or
         Unavailable; the caller resumes.
+        """
+        ...
+
+    def replay(
+        self, after_revision: int, until_revision: int
+    ) -> AsyncGenerator[tuple[int, Sequence[PastEvent]], None]:
+        """History: as `events`, with the value before each. The caller ends it (`aclosing`) once it
+        has come to `until_revision`, which etcd has reached, or past it: one of both comes.
+
+        Raises Expired (compacted, a value before a change too), UnreadableRecord, Unavailable.
         """
         ...

@@ -7,6 +7,7 @@ from apis.meta.transaction import Transactor as TransactorProtocol
 from storage.cache.fanout import QUEUE_EVENTS, Fanout
 from storage.cache.reader import PATIENCE, CacheReader, Patience
 from storage.cache.reflector import Pace, Reflector
+from storage.cache.replay import Replay
 from storage.cache.watch_cache import WINDOW_EVENTS, WatchCache
 from storage.interface import Backend, Extract, Reader
 from storage.lookaside import HARD_BOUND, LookAside
@@ -35,6 +36,7 @@ class Stack:
     reflector: Reflector
     cache: WatchCache
     fanout: Fanout
+    replay: Replay
 
 
 def build(
@@ -56,6 +58,12 @@ def build(
     def cached_revision() -> int:
         return cache.revision
 
+    replay = Replay(backend, extracts, turn_seconds=patience.turn_seconds)
+
+    def forget() -> None:
+        transactor.forget()
+        replay.forget()
+
     lookaside = LookAside(cached_revision, limits.lookaside_entries)
     reflector = Reflector(
         backend,
@@ -64,7 +72,7 @@ def build(
         jitter=jitter,
         pace=pace,
         on_applied=lookaside.drop_passed,
-        on_reloaded=lambda: transactor.forget(),
+        on_reloaded=forget,
     )
     transactor = Transactor(
         backend=backend,
@@ -82,7 +90,8 @@ def build(
         cache=cache,
         fanout=fanout,
         reflector=reflector,
+        replay=replay,
         extracts=extracts,
         patience=patience,
     )
-    return Stack(reader, transactor, reflector, cache, fanout)
+    return Stack(reader, transactor, reflector, cache, fanout, replay)

@@ -26,3 +26,8 @@ def list_version(revision: int) -> int:
 def revision_of(version: int) -> int:
     """The etcd revision that `version` lies in."""
     return version // POSITIONS
+
+
+def position_of(version: int) -> int:
+    """The position of `version` in its transaction; `LAST_POSITION` for a list's."""
+    return version % POSITIONS

@@ -16,7 +16,7 @@ from storage.transactor import Commit
 
 SHOOTS = resource_prefix("shoots")
 QUOTAS = resource_prefix("quotas")
-QUICK = Pace(first_delay_seconds=0.001, longest_delay_seconds=0.01, settle_seconds=0.2)
+QUICK = Pace(first_delay_seconds=0.001, longest_delay_seconds=0.01)
 
 
 def facts(key: str, obj: Object) -> Facts:

@@ -10,7 +10,6 @@ The 100 ms are for an etcd that another tenant moves on: the cache hears of its 
 watch may therefore also begin at a version that etcd has and the cache has not heard of.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -18,8 +17,11 @@ from weakref import WeakValueDictionary
 
 from apis.meta.transaction import Record, Unavailable
 from storage.cache.continuation import Continuation, read_token, write_token
-from storage.cache.fanout import Fanout, Watcher
+from storage.cache.fanout import Fanout
 from storage.cache.reflector import Reflector
+from storage.cache.replay import Replay
+from storage.cache.resumption import Resumption
+from storage.cache.turn import Turn
 from storage.cache.watch_cache import WatchCache, store_prefix
 from storage.interface import (
     Backend,
@@ -68,6 +70,7 @@ class CacheReader:
         cache: WatchCache,
         fanout: Fanout,
         reflector: Reflector,
+        replay: Replay,
         extracts: Mapping[str, Extract],
         patience: Patience = PATIENCE,
     ) -> None:
@@ -75,6 +78,7 @@ class CacheReader:
         self._cache = cache
         self._fanout = fanout
         self._reflector = reflector
+        self._replay = replay
         self._extracts = extracts
         self._patience = patience
         self._whole: WeakValueDictionary[str, Page] = WeakValueDictionary()
@@ -165,7 +169,7 @@ class CacheReader:
                 return Page(records, version)
             return Page(records, version, _token(prefix, version, records), total - len(records))
         records = []
-        turn = _Turn(self._patience.turn_seconds)
+        turn = Turn(self._patience.turn_seconds)
         for index, entry in enumerate(entries, 1):
             if predicate(entry.facts):
                 records.append(entry.record)
@@ -182,7 +186,7 @@ class CacheReader:
         """Range requests at one revision (0: that of the first) until the limit or the end."""
         limit, predicate = options.limit, options.predicate
         records: list[Record] = []
-        turn = _Turn(self._patience.turn_seconds)
+        turn = Turn(self._patience.turn_seconds)
         while True:
             size = PAGE_KEYS
             if limit and predicate is None:
@@ -216,8 +220,8 @@ class CacheReader:
     def watch(self, prefix: str, since: int, predicate: Predicate | None) -> "Watch":
         return Watch(self, prefix, since, predicate)
 
-    async def join(self, prefix: str, since: int, predicate: Predicate | None) -> Watcher:
-        """As `watch`; the caller leaves. Waits until nothing speaks against `since`."""
+    async def resume(self, prefix: str, since: int, predicate: Predicate | None) -> Resumption:
+        """As `watch`; the caller closes it. Waits until nothing speaks against `since`."""
         if not await self._reflector.wait_until_synced(self._patience.future_seconds):
             raise Unavailable("the watch cache has not been loaded")
         revision = revision_of(since)
@@ -225,11 +229,21 @@ class CacheReader:
             current = await self._backend.current_revision()
             if current < revision:
                 await self._wait_for_future(since)
-        # No wait from here on: the cache does not move between the check and the join.
-        return self._fanout.join(prefix, since or self._cache.version, predicate)
+        # No wait from here on: the cache does not move between the check and the start.
+        return Resumption(
+            cache=self._cache,
+            fanout=self._fanout,
+            replay=self._replay,
+            prefix=prefix,
+            since=since or self._cache.version,
+            predicate=predicate,
+            turn_seconds=self._patience.turn_seconds,
+            check_synced=self._check_synced,
+        )
 
-    def leave(self, prefix: str, watcher: Watcher) -> None:
-        self._fanout.leave(prefix, watcher)
+    def _check_synced(self) -> None:
+        if not self.synced:
+            raise Unavailable(self._reflector.fault or "the watch cache is not kept")
 
     # --- freshness -----------------------------------------------------------------------
 
@@ -268,28 +282,10 @@ class CacheReader:
             raise TooLargeResourceVersion(resource_version, list_version(revision))
 
 
-class _Turn:
-    """A task's time on the event loop, of its own choice."""
-
-    __slots__ = ("_clock", "_ends", "_seconds")
-
-    def __init__(self, seconds: float) -> None:
-        self._clock = asyncio.get_running_loop().time
-        self._seconds = seconds
-        self._ends = self._clock() + seconds
-
-    def is_over(self) -> bool:
-        return self._clock() >= self._ends
-
-    async def give(self) -> None:
-        await asyncio.sleep(0)
-        self._ends = self._clock() + self._seconds
-
-
 class Watch:
-    """`async with` over one watcher."""
+    """`async with` over one subscription."""
 
-    __slots__ = ("_predicate", "_prefix", "_reader", "_since", "_watcher")
+    __slots__ = ("_predicate", "_prefix", "_reader", "_resumption", "_since")
 
     def __init__(
         self, reader: CacheReader, prefix: str, since: int, predicate: Predicate | None
@@ -298,11 +294,11 @@ class Watch:
         self._prefix = prefix
         self._since = since
         self._predicate = predicate
-        self._watcher: Watcher | None = None
+        self._resumption: Resumption | None = None
 
-    async def __aenter__(self) -> Watcher:
-        self._watcher = await self._reader.join(self._prefix, self._since, self._predicate)
-        return self._watcher
+    async def __aenter__(self) -> Resumption:
+        self._resumption = await self._reader.resume(self._prefix, self._since, self._predicate)
+        return self._resumption
 
     async def __aexit__(
         self,
@@ -310,8 +306,8 @@ class Watch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._watcher is not None:
-            self._reader.leave(self._prefix, self._watcher)
+        if self._resumption is not None:
+            self._resumption.close()
 
 
 def _is_exact(options: ListOptions) -> bool:

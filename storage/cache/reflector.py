@@ -1,13 +1,9 @@
 """Keeps the watch cache equal to etcd: a list at one revision, then every revision's events.
 
-    pending --- loaded and ---> ready --- run() ends ---> stopped
-       ^        caught up         |
-       +----- the history is -----+
-              gone or another
-
-The list is taken some revisions in the past, if etcd still has them, and what has happened since
-is read as events. So the windows are not empty at the start: clients that resume a watch after
-this server was restarted are told what they missed, and not to begin anew.
+    pending ------ loaded -------> ready --- run() ends ---> stopped
+       ^                             |
+       +------- the history is ------+
+                gone or another
 
 *pending*: the cache holds nothing that may be served. *ready*: it holds everything up to
 `cache.revision`, which may be some time ago while etcd is away. *stopped*: for good.
@@ -52,16 +48,11 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """`page_keys`: keys per page of the initial list; `look_back_revisions`: how far in the past it
-    is taken. `turn_events`: events applied before other tasks get a turn, watchers among them, whose
-    queues would overflow otherwise. The rest are seconds. `settle_seconds`: without an event for so long, catching up is
-    given up and the list is taken anew, of the present. (An etcd whose revision other tenants move
-    delivers nothing at that revision; one that was written much needs long for its first answer.)"""
+    """`page_keys`: keys per page of the initial list. `turn_events`: events applied before other
+    tasks get a turn, watchers among them, whose queues would overflow otherwise. The rest are seconds."""
 
     page_keys: int = 1_000
     turn_events: int = 200
-    look_back_revisions: int = 50
-    settle_seconds: float = 2.0
     silence_seconds: float = 30.0
     first_delay_seconds: float = 0.05
     longest_delay_seconds: float = 2.0
@@ -98,8 +89,6 @@ class Reflector:
         self._watchdog: asyncio.Timeout | None = None
         self._waiting: dict[asyncio.Future[bool], int] = {}
         self._must_load = True
-        self._looks_back = True
-        self._ready_at = 0
         self.state = State.PENDING
         self.loads = 0
         """How often the cache was loaded, the first time included."""
@@ -133,8 +122,6 @@ class Reflector:
                     self._distrust()
                     self.fault = str(error)
                     self._fanout.stop(self.fault)
-                    # Once mended, the value is still in the history that looking back would meet.
-                    self._looks_back = False
                 except Unavailable as error:
                     _log.log(
                         logging.WARNING if self._failures == 0 else logging.DEBUG,
@@ -192,17 +179,8 @@ class Reflector:
         return await self._backend.current_revision() < known
 
     async def _load(self) -> None:
-        self._ready_at = newest = await self._backend.current_revision()
-        back = self._pace.look_back_revisions if self._looks_back else 0
-        self._looks_back = True
-        for revision in dict.fromkeys(max(newest - far, 1) for far in (back, back // 10)):
-            try:
-                return await self._load_at(revision)
-            except Expired:
-                continue
-        return await self._load_at(newest)
-
-    async def _load_at(self, revision: int) -> None:
+        """Of the present: what was before is read from etcd's history when it is asked for."""
+        revision = await self._backend.current_revision()
         loading = self._cache.loading()
         start_after, more = "", True
         while more:
@@ -222,7 +200,7 @@ class Reflector:
     async def _follow(self) -> bool:
         """Take what comes until the stream ends (False) or has been silent for too long (True)."""
         clock = asyncio.get_running_loop().time
-        patience = self._patience_seconds()
+        patience = self._pace.silence_seconds
         stream = self._backend.events(self._cache.revision)
         try:
             async with asyncio.timeout(patience) as self._watchdog:
@@ -235,22 +213,15 @@ class Reflector:
                         await asyncio.sleep(0)
                     # Not for every batch: at a thousand a second timers would be a cost.
                     if clock() > renewed + patience / 4:
-                        renewed, patience = clock(), self._patience_seconds()
+                        renewed = clock()
                         self._watchdog.reschedule(renewed + patience)
         except TimeoutError:
-            if self._watchdog is None or not self._watchdog.expired():
-                return False
-            if not self.synced:
-                self._must_load, self._looks_back = True, False
-            return True
+            return self._watchdog is not None and self._watchdog.expired()
         finally:
             self._watchdog = None
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
         return False
-
-    def _patience_seconds(self) -> float:
-        return self._pace.silence_seconds if self.synced else self._pace.settle_seconds
 
     def _take(self, revision: int, raw_events: Sequence[RawEvent]) -> None:
         """Synchronous on purpose: no task sees the cache between applying and publishing."""
@@ -260,13 +231,11 @@ class Reflector:
 
     def _advanced(self) -> None:
         reached = self._cache.revision
-        if self.state is State.PENDING and reached >= self._ready_at:
+        if self.state is State.PENDING:
             self.state = State.READY
             self.filled.set()
             self.fault = ""
         self._on_applied()
-        if not self.synced:
-            return
         for waiting, revision in self._waiting.items():
             if revision <= reached and not waiting.done():
                 waiting.set_result(True)

@@ -17,7 +17,7 @@ from apis.meta.keys import resource_prefix
 from apis.meta.transaction import Record
 from storage.cache.resource_store import Entry, ResourceStore
 from storage.cache.window import Window
-from storage.interface import Event, Extract, Predicate, RawEvent
+from storage.interface import Event, Extract, Facts, Predicate, RawEvent
 from storage.versioner import list_version
 
 WINDOW_EVENTS = 10_000
@@ -93,8 +93,7 @@ class WatchCache:
             last = store.remove(raw.key)
             if last is None:
                 return None
-            removed = replace(last.record, mod_revision=raw.mod_revision, position=raw.position)
-            return Event(removed, None, last.facts)
+            return removed(raw, last.record, last.facts)
         facts = store.facts_of(raw.record)
         last = store.entries.get(raw.key)
         previous = store.put(Entry(raw.record, facts))
@@ -137,12 +136,29 @@ class WatchCache:
             return None
         return [event for event in events if concerns(event, prefix, predicate)]
 
+    def later(self, prefix: str, since: int, most: int) -> list[Event] | None:
+        """At most `most` of the resource's events later than version `since`, those outside
+        `prefix` too; None where some are gone."""
+        window = self._windows.get(store_prefix(prefix))
+        return window.after(since, most) if window is not None else []
+
+    def floor(self, prefix: str) -> int:
+        """The version after which all events under `prefix` are here."""
+        window = self._windows.get(store_prefix(prefix))
+        return window.floor if window is not None else 0
+
     def statistics(self) -> dict[str, int]:
         """Objects and events held, per resource prefix, and hidden keys."""
         numbers = {f"objects:{prefix}": len(s) for prefix, s in self._stores.items()}
         numbers.update((f"events:{prefix}", len(w)) for prefix, w in self._windows.items())
         numbers["hidden"] = len(self._hidden)
         return numbers
+
+
+def removed(raw: RawEvent, last: Record, facts: Facts) -> Event:
+    """The event of a removal: the last value at the version of the removal."""
+    record = replace(last, mod_revision=raw.mod_revision, position=raw.position)
+    return Event(record, None, facts)
 
 
 def concerns(event: Event, prefix: str, predicate: Predicate | None) -> bool:

@@ -31,11 +31,13 @@ class Window:
             self.floor = self._versions[surplus - 1]
             del self._events[:surplus], self._versions[:surplus]
 
-    def after(self, version: int) -> list[Event] | None:
-        """The events with a greater version; None where some of them have been dropped."""
+    def after(self, version: int, most: int | None = None) -> list[Event] | None:
+        """The events with a greater version, the first `most` of them where it is given; None where
+        some have been dropped."""
         if version < self.floor:
             return None
-        return self._events[bisect_right(self._versions, version) :]
+        start = bisect_right(self._versions, version)
+        return self._events[start : None if most is None else start + most]
 
     def __len__(self) -> int:
         return len(self._events)

@@ -1,19 +1,20 @@
 """`storage.interface.Backend` on etcd: reads at one revision, ranges, and the events of a prefix."""
 
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 from apis.meta.keys import INTERNAL
-from apis.meta.transaction import Record, Snapshot, Unavailable
+from apis.meta.transaction import Record, Snapshot, TransactionError, Unavailable
 from storage import versioner
 from storage.etcd import records, wire
 from storage.etcd.client import Client
 from storage.etcd.history import Marks
 from storage.etcd.own import OwnRecords
+from storage.etcd.past import past_event
 from storage.etcd.refusals import FutureRevision, Unanswered
 from storage.etcd.shared import SharedAnswer
 from storage.etcd.watch import RawRevision, Watch
-from storage.interface import Expired, RawEvent, RawPage, TooLargeResourceVersion
+from storage.interface import Expired, PastEvent, RawEvent, RawPage, TooLargeResourceVersion
 
 PROGRESS_KEY = INTERNAL + "progress"
 _MARK_TEXT = len(wire.b64(bytes(records.MARK_BYTES)))
@@ -44,6 +45,8 @@ class EtcdStore:
         self._followed: tuple[str, int, bytes] | None = None
         """Key, revision and mark of the last value that a watch of `events` delivered, or of the
         newest one that a range of everything found, with which a cache's load begins."""
+        self._delivered = 0
+        """The revision of the last event that the present watch of `events` delivered."""
         self.on_doubt: Callable[[], None] = lambda: None
         """Called when etcd's history is found not to be the one that was read before."""
 
@@ -203,6 +206,7 @@ class EtcdStore:
         """
         await self._check_history(after_revision)
         self.own.follow(after_revision)
+        self._delivered = 0
         async with aclosing(self.raw_events(after_revision)) as revisions:
             async for revision, raw in revisions:
                 yield revision, [self._event(e, i) for i, e in enumerate(raw)]
@@ -210,7 +214,7 @@ class EtcdStore:
     def _event(self, raw: wire.Message, index: int) -> RawEvent:
         kv = raw["kv"]
         key = self.relative_key(wire.unb64(kv["key"]))
-        revision = wire.number(kv, "mod_revision")
+        revision = self._delivered = wire.number(kv, "mod_revision")
         if raw.get("type") == "DELETE":
             return RawEvent(key, None, revision, index)
         text = kv.get("value", "")
@@ -222,31 +226,55 @@ class EtcdStore:
             record = records.decode(key, revision, wire.unb64(text))
         return RawEvent(key, record, revision, record.position)
 
+    async def replay(
+        self, after_revision: int, until_revision: int
+    ) -> AsyncGenerator[tuple[int, Sequence[PastEvent]], None]:
+        """As `storage.interface.Backend` has it."""
+        if self._delivered <= until_revision:
+            # Nothing later is known to have been written under the prefix: then the end of a
+            # history that other tenants went on with would be silence. A full etcd takes no
+            # marker; there `Watch` doubts the silence.
+            with suppress(TransactionError):
+                await self.mark_progress()
+        async with aclosing(self.raw_events(after_revision, previous=True)) as revisions:
+            is_checked = False
+            async for revision, raw in revisions:
+                if not is_checked and self._followed is not None:
+                    # After the stream was opened: a restore would have ended it.
+                    await self._verify(self._followed)
+                    is_checked = True
+                yield revision, [past_event(self.relative_key, e, i) for i, e in enumerate(raw)]
+
     async def _check_history(self, after_revision: int) -> None:
         """Raises Expired where what was delivered or loaded is not what etcd has (`history`)."""
         followed, self._followed = self._followed, None
         if followed is None or followed[1] > after_revision:
             return
+        try:
+            await self._verify(followed)
+        except Unavailable:
+            self._followed = followed
+            raise
+        self._followed = followed
+
+    async def _verify(self, followed: tuple[str, int, bytes]) -> None:
+        """Raises Expired where etcd has another value there, Unavailable."""
         key, revision, mark = followed
         request = wire.range_request(self.full_key(key), revision=str(revision))
         try:
             answer = await self.client.ask("/kv/range", wire.encode(request))
         except Expired:
-            # Compacted: the watch itself finds out whether it comes too late.
-            self._followed = followed
-            return
+            return  # compacted: the watch itself finds out whether it comes too late
         except FutureRevision as error:
             raise Expired(f"etcd is no longer at revision {revision}") from error
-        except Unavailable:
-            self._followed = followed
-            raise
         kvs = answer.get("kvs")
         if not kvs or records.mark_of(wire.unb64(kvs[0].get("value", ""))) != mark:
             raise Expired(f"revision {revision} has other contents: etcd was restored")
-        self._followed = followed
 
-    async def raw_events(self, after_revision: int) -> AsyncGenerator[RawRevision, None]:
-        """Like `events`, the events not decoded."""
+    async def raw_events(
+        self, after_revision: int, *, previous: bool = False
+    ) -> AsyncGenerator[RawRevision, None]:
+        """Like `events`, the events not decoded; `previous`: with the values before them."""
         known = self._identity
         request = {
             "key": wire.b64(self.prefix).decode(),
@@ -254,6 +282,7 @@ class EtcdStore:
             "start_revision": str(after_revision + 1),
             "progress_notify": True,
             "fragment": True,
+            "prev_kv": previous,
         }
         body = wire.encode({"create_request": request})
         async with self.client.stream("/watch", body) as stream:

@@ -17,7 +17,7 @@ from apis.meta.transaction import (
     Transaction,
     Write,
 )
-from storage.interface import Expired, RawEvent, TooLargeResourceVersion
+from storage.interface import Expired, PastEvent, RawEvent, TooLargeResourceVersion
 from storage.versioner import version
 from tests.contract.stacks import Stack
 
@@ -52,6 +52,19 @@ async def everything(stack: Stack, *, revision: int = 0) -> list[Record]:
     """All that exists, but for what an implementation writes for itself."""
     page = await stack.backend.range("", revision=revision)
     return [record for record in page.records if not record.key.startswith(INTERNAL)]
+
+
+async def history(stack: Stack, after: int, until: int) -> list[tuple[int, Sequence[PastEvent]]]:
+    """What history has from after `after` up to revision `until`, as `events_until` tells it."""
+    seen: list[tuple[int, Sequence[PastEvent]]] = []
+    async with asyncio.timeout(10), aclosing(stack.backend.replay(after, until)) as batches:
+        async for revision, events in batches:
+            told = [each for each in events if not each.event.key.startswith(INTERNAL)]
+            if told and revision <= until:
+                seen.append((revision, told))
+            if revision >= until:
+                return seen
+    raise AssertionError("the history ended")
 
 
 async def test_an_absent_key_reads_as_absent(stack: Stack) -> None:
@@ -269,6 +282,54 @@ async def test_a_watch_that_would_lack_the_deletes_of_the_compacted_revision_is_
     with pytest.raises(Expired):
         await events_until(stack, first.revision, third.revision)
     assert len(await events_until(stack, second.revision, third.revision)) == 1
+
+
+async def test_history_has_the_value_before_each_change(stack: Stack) -> None:
+    start = await stack.backend.current_revision()
+    first = await write(stack, {"a": 0, "b": 0}, Put("a", body("a")), Put("b", body("b")))
+    second = await write(
+        stack, {"b": first.revision, "a": first.revision}, Delete("b"), Put("a", body("A"))
+    )
+    third = await write(stack, {"b": 0}, Put("b", body("again")))
+    for until in (second.revision, third.revision):
+        expected = [
+            (
+                first.revision,
+                [("a", 0, first.records["a"], None), ("b", 1, first.records["b"], None)],
+            ),
+            (
+                second.revision,
+                [
+                    ("b", 0, None, first.records["b"]),
+                    ("a", 1, second.records["a"], first.records["a"]),
+                ],
+            ),
+            (third.revision, [("b", 0, third.records["b"], None)]),
+        ]
+        assert [
+            (revision, [(e.event.key, e.event.position, e.event.record, e.before) for e in events])
+            for revision, events in await history(stack, start, until)
+        ] == [each for each in expected if each[0] <= until]
+
+
+async def test_history_begins_after_any_revision_that_is_not_compacted(stack: Stack) -> None:
+    revisions = [(await put(stack, f"k{n}")).revision for n in range(4)]
+    await stack.compact(revisions[1])
+    with pytest.raises(Expired):
+        await history(stack, revisions[0], revisions[3])
+    seen = await history(stack, revisions[1], revisions[3])
+    assert [revision for revision, _ in seen] == revisions[2:]
+
+
+async def test_a_history_whose_last_change_is_a_removal_comes_to_its_end(stack: Stack) -> None:
+    first = await put(stack, "a")
+    second = await write(stack, {"a": first.revision}, Delete("a"))
+    [(revision, [removal])] = await history(stack, first.revision, second.revision)
+    assert (revision, removal.event.record, removal.before) == (
+        second.revision,
+        None,
+        first.records["a"],
+    )
 
 
 async def test_the_current_revision_is_never_older_than_a_commit_before_it(stack: Stack) -> None:

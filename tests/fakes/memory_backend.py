@@ -18,7 +18,14 @@ from apis.meta.transaction import (
     Transaction,
     Unavailable,
 )
-from storage.interface import Expired, RawEvent, RawPage, StorageError, TooLargeResourceVersion
+from storage.interface import (
+    Expired,
+    PastEvent,
+    RawEvent,
+    RawPage,
+    StorageError,
+    TooLargeResourceVersion,
+)
 from storage.versioner import LAST_POSITION, list_version, version
 
 
@@ -32,6 +39,7 @@ class MemoryBackend:
         self.commits = 0
         self.reads = 0
         self.ranges = 0
+        self.replays = 0
         self._history: list[tuple[int, list[RawEvent]]] = []
         self._values: dict[str, list[tuple[int, Record | None]]] = {}
         self._changed = asyncio.Condition()
@@ -126,6 +134,19 @@ class MemoryBackend:
             if broken != self._broken:
                 raise Unavailable("the stream broke")
 
+    async def replay(
+        self, after_revision: int, until_revision: int
+    ) -> AsyncGenerator[tuple[int, Sequence[PastEvent]], None]:
+        self.replays += 1
+        await self._request()
+        if after_revision < self.compacted:
+            raise Expired(f"revision {after_revision + 1} is compacted")
+        for revision, events in list(self._history):
+            if revision > after_revision:
+                await self._request()
+                yield revision, [self._past(event) for event in events]
+        yield self.revision, []
+
     # --- group commit --------------------------------------------------------------------
 
     async def commit(self, transaction: Transaction) -> Committed:
@@ -175,6 +196,9 @@ class MemoryBackend:
     async def _notify(self) -> None:
         async with self._changed:
             self._changed.notify_all()
+
+    def _past(self, event: RawEvent) -> PastEvent:
+        return PastEvent(event, self._value(event.key, event.mod_revision - 1))
 
     def _later_than(self, revision: int) -> bool:
         return bool(self._history) and self._history[-1][0] > revision

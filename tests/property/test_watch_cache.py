@@ -1,16 +1,20 @@
 """The watch cache against a plain list of everything that happened."""
 
+import asyncio
 from dataclasses import dataclass, field
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apis.meta.keys import quota_references_key, resource_prefix
-from apis.meta.transaction import Record
+from apis.meta.transaction import Delete, Record, Transaction
+from quotaapi.endpoints.frames import change
 from storage.cache.watch_cache import WatchCache
-from storage.interface import Event, Predicate, RawEvent
-from storage.versioner import list_version
-from tests.storage_kit import EXTRACTS, a_record, shoot_key
+from storage.interface import Event, Expired, Predicate, RawEvent
+from storage.stack import Limits
+from storage.versioner import list_version, revision_of
+from tests.fakes.memory_backend import MemoryBackend
+from tests.storage_kit import EXTRACTS, a_put, a_record, running, shoot_key, take
 
 NAMESPACES = ("garden-a", "garden-ab", "garden-b")
 KEYS = [shoot_key(name, namespace) for namespace in NAMESPACES for name in ("x", "y", "z")] + [
@@ -156,3 +160,86 @@ def test_a_revision_delivered_again_changes_nothing(after: list[dict[str, str | 
 
     everything = cache.events_after(resource_prefix("shoots"), 1999)
     assert _seen(everything) == model.later(resource_prefix("shoots"), 1999, None)
+
+
+def _types(model: Model, prefix: str, since: int, team: str | None) -> list[tuple[int, str, str]]:
+    """As `Model.later`, with the types that a watcher is told."""
+    selected = _by_team(team)
+
+    def is_in(record: Record | None) -> bool:
+        if record is None:
+            return False
+        return selected is None or selected(EXTRACTS["shoots"](record.key, record.object()))
+
+    names = {(False, True): "ADDED", (True, True): "MODIFIED", (True, False): "DELETED"}
+    return [
+        (at, key, names[is_in(before), is_in(after)])
+        for at, key, after, before in model.log
+        if at > since and key.startswith(prefix) and (is_in(after) or is_in(before))
+    ]
+
+
+def _transaction(
+    backend: MemoryBackend, model: Model, writes: dict[str, str | None]
+) -> Transaction | None:
+    """What makes one more revision of the backend, and has made it of the model; None where there is
+    nothing to write."""
+    real = {key: team for key, team in writes.items() if team is not None or key in model.state}
+    if not real:
+        return None
+    model.revision(backend.revision + 1, real)
+    puts = [
+        Delete(key) if team is None else a_put(key, labels={"team": team})
+        for key, team in real.items()
+    ]
+    return Transaction({}, puts)
+
+
+@settings(max_examples=30)
+@given(
+    before=revisions,
+    after=revisions,
+    team=st.sampled_from([None, "red"]),
+    size=st.integers(1, 4),
+    compacted=st.integers(0, 12),
+)
+def test_before_the_window_history_tells_exactly_the_later_events_until_it_is_compacted(
+    before: list[dict[str, str | None]],
+    after: list[dict[str, str | None]],
+    team: str | None,
+    size: int,
+    compacted: int,
+) -> None:
+    """A server that starts in the middle: whatever its window has, only what is compacted is gone."""
+    model, backend = Model(), MemoryBackend()
+    for writes in before:
+        if (transaction := _transaction(backend, model, writes)) is not None:
+            backend.write(transaction)
+
+    async def resume() -> None:
+        limits = Limits(window_events=size)
+        async with running(backend, backend.commit, limits=limits) as stack:
+            for writes in after:
+                if (transaction := _transaction(backend, model, writes)) is not None:
+                    await backend.commit(transaction)
+            await stack.reader.current_version()
+            backend.compact(min(compacted, stack.cache.revision))
+            for since in sorted({1999, *(at for at, *_ in model.log), stack.cache.version}):
+                for prefix in PREFIXES:
+                    expected = _types(model, prefix, since, team)
+                    predicate = _by_team(team)
+                    async with stack.reader.watch(prefix, since, predicate) as watch:
+                        try:
+                            events = await take(watch, len(expected))
+                            assert await watch.next(0) in ([], ())
+                        except Expired:
+                            # Inside a revision, the one before it is needed, too.
+                            whole = revision_of(since + 1) - 1
+                            assert whole < backend.compacted
+                            continue
+                    seen = [
+                        (e.resource_version, e.record.key, change(e, predicate)) for e in events
+                    ]
+                    assert seen == expected
+
+    asyncio.run(resume())

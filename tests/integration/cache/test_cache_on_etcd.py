@@ -196,9 +196,10 @@ async def test_events_compacted_during_an_outage_expire_watchers_and_are_in_the_
         with pytest.raises(Expired):
             await watch.next(20)
         assert await replica.stack.reader.get(key) == again.records[key]
-        with pytest.raises(Expired):
-            async with replica.stack.reader.watch(SHOOTS, version(created.revision, 0), None):
-                pass
+        since = version(created.revision, 0)
+        async with replica.stack.reader.watch(SHOOTS, since, None) as late:
+            with pytest.raises(Expired):
+                await late.next(20)
 
 
 async def test_a_connection_that_is_cut_is_resumed_without_loss(own_etcd: EtcdProcess) -> None:

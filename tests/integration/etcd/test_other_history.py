@@ -98,3 +98,21 @@ async def test_a_watch_does_not_go_on_in_another_history(
         stack.store._identity = other.store.identity
         with pytest.raises(Expired):
             await anext(stack.store.events(seen.revision))
+
+
+async def test_what_was_before_is_not_told_of_another_history(
+    own_etcd: EtcdProcess, tmp_path: Path
+) -> None:
+    """A watch resumes while the cache has not yet found that a backup was restored."""
+    async with two_histories(own_etcd, tmp_path) as (stack, other, restore):
+        seen = await stack.commits.commit(create("key"))
+        events = stack.store.events(seen.revision - 1)
+        assert (await anext(events))[0] == seen.revision
+        await events.aclose()
+        for number in range(5):
+            await other.commits.commit(create(f"key-{number}", value="x"))
+        restore()
+
+        stack.store._identity = other.store.identity
+        with pytest.raises(Expired):
+            await anext(stack.store.replay(seen.revision - 1, seen.revision))

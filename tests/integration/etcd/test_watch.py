@@ -18,6 +18,9 @@ from tests.tcp_proxy import tcp_proxy
 
 pytestmark = pytest.mark.integration
 
+FENCES = INTERNAL + "fences/"
+"""What every commit writes for itself."""
+
 Batch = tuple[int, Sequence[RawEvent]]
 
 
@@ -282,3 +285,66 @@ async def test_a_watch_survives_a_kill_of_etcd_by_resuming(own_etcd: EtcdProcess
         async with watching(stack.store, first.revision) as events:
             revision, [event] = told(await anext(events))
         assert (revision, event.record) == (second.revision, second.records["b"])
+
+
+async def history(store: EtcdStore, after: int, until: int) -> list[tuple[int, list[str]]]:
+    seen: list[tuple[int, list[str]]] = []
+    async with asyncio.timeout(20), aclosing(store.replay(after, until)) as batches:
+        async for revision, events in batches:
+            keys = [event.event.key for event in events]
+            seen.append((revision, [key for key in keys if not key.startswith(FENCES)]))
+            if revision >= until:
+                break
+    return seen
+
+
+async def test_a_history_that_other_tenants_went_on_with_ends_without_waiting_for_silence(
+    etcd_process: EtcdProcess, prefix: str
+) -> None:
+    async with (
+        etcd_stack(etcd_process.endpoint, prefix=prefix, progress_seconds=1_000) as stack,
+        etcd_stack(etcd_process.endpoint, prefix=f"{prefix}-other") as tenant,
+    ):
+        first = (await stack.commits.commit(create("a"))).revision
+        foreign = (await tenant.commits.commit(create("a"))).revision
+        assert await history(stack.store, first - 1, foreign) == [
+            (first, ["a"]),
+            (foreign + 1, [PROGRESS_KEY]),
+        ]
+
+
+async def test_a_value_before_a_change_that_is_compacted_is_not_taken_for_none(
+    own_etcd: EtcdProcess,
+) -> None:
+    async with etcd_stack(own_etcd.endpoint) as stack:
+        first = await stack.commits.commit(create("a"))
+        second = await stack.commits.commit(update("a", first.revision))
+        third = await stack.commits.commit(create("b"))
+        await stack.store.compact(second.revision)
+        with pytest.raises(Expired):
+            await history(stack.store, first.revision, third.revision)
+        assert await history(stack.store, second.revision, third.revision) == [
+            (third.revision, ["b"])
+        ]
+
+
+async def test_a_full_history_of_large_objects_comes_in_fragments_with_the_values_before(
+    own_etcd: EtcdProcess,
+) -> None:
+    async with etcd_stack(own_etcd.endpoint, progress_seconds=10) as stack:
+        start = await stack.store.current_revision()
+        committed = await stack.commits.commit(
+            Transaction({"a": 0}, [Put("a", body("x" * 700_000))])
+        )
+        revisions = [committed.revision]
+        for number in range(8):
+            put = Put("a", body(f"{number}" * 700_000))
+            committed = await stack.commits.commit(Transaction({"a": revisions[-1]}, [put]))
+            revisions.append(committed.revision)
+        before: list[Record | None] = []
+        async with aclosing(stack.store.replay(start, revisions[-1])) as batches:
+            async for revision, [event, *_] in batches:
+                before.append(event.before)
+                if revision == revisions[-1]:
+                    break
+        assert [record and record.mod_revision for record in before] == [None, *revisions[:-1]]

@@ -22,9 +22,7 @@ from tests.storage_kit import (
 )
 
 KEY = shoot_key("x")
-SMALL_PAGES = Pace(
-    page_keys=2, look_back_revisions=0, first_delay_seconds=0.001, longest_delay_seconds=0.01
-)
+SMALL_PAGES = Pace(page_keys=2, first_delay_seconds=0.001, longest_delay_seconds=0.01)
 
 
 async def test_the_first_load_is_paged_at_one_revision() -> None:
@@ -64,26 +62,27 @@ async def test_a_server_that_was_restarted_resumes_the_watches_of_the_one_before
         assert removed.previous is not None
 
 
-async def test_a_look_back_goes_no_further_than_the_compaction() -> None:
+async def test_history_is_told_as_far_back_as_the_compaction() -> None:
     backend = MemoryBackend()
     for number in range(30):
         await backend.commit(creating(shoot_key(f"s-{number}")))
     backend.compact(25)
-    pace = Pace(look_back_revisions=40, first_delay_seconds=0.001)
-    async with running(backend, backend.commit, pace=pace) as stack:
-        async with stack.reader.watch(SHOOTS, 29_000, None) as watch:
-            assert versions(await take(watch, 2)) == [30_000, 31_000]
-        with pytest.raises(Expired):
-            async with stack.reader.watch(SHOOTS, 20_000, None):
-                pass
+    async with running(backend, backend.commit) as stack:
+        for since, first in ((25_999, 26_000), (26_000, 27_000), (29_000, 30_000)):
+            async with stack.reader.watch(SHOOTS, since, None) as watch:
+                expected = list(range(first, 31_001, 1_000))
+                assert versions(await take(watch, len(expected))) == expected
+        for since in (20_000, 24_999, 25_000):
+            async with stack.reader.watch(SHOOTS, since, None) as watch:
+                with pytest.raises(Expired):
+                    await watch.next(5)
 
 
-async def test_catching_up_is_given_up_where_other_tenants_made_the_last_revisions() -> None:
+async def test_a_load_is_of_the_present_where_other_tenants_made_the_last_revisions() -> None:
     backend = MemoryBackend()
     await backend.commit(creating(KEY))
     await backend.move_on(5)
-    pace = Pace(settle_seconds=0.01, first_delay_seconds=0.001)
-    async with running(backend, backend.commit, pace=pace) as stack:
+    async with running(backend, backend.commit) as stack:
         assert stack.cache.record(KEY) is not None
         assert stack.cache.revision == 7
 
@@ -151,9 +150,9 @@ async def test_compaction_while_away_rebuilds_the_cache_and_expires_watchers() -
             backend.come_up()
             with pytest.raises(Expired):
                 await watch.next(5)
-        with pytest.raises(Expired):
-            async with stack.reader.watch(SHOOTS, 2_000, None):
-                pass
+        async with stack.reader.watch(SHOOTS, 2_000, None) as late:
+            with pytest.raises(Expired):
+                await late.next(5)
         assert await stack.reader.get(KEY) is not None
         assert stack.reflector.loads == 2
 
