@@ -20,7 +20,7 @@ from apis.meta.values import valueclass
 
 __all__ = [
     "Charged", "Unpriceable", "Usage", "UsageByType", "charge", "forbidden_machine_types",
-    "is_reduction", "requests_and_limits", "same_demand",
+    "has_new_prices", "is_reduction", "requests_and_limits", "same_demand",
 ]  # fmt: skip
 
 
@@ -53,22 +53,36 @@ class UsageByType:
 
 
 def charge(
-    shoot: Object, profile: Record | None, stored_prices: Mapping[str, Any] | None = None
+    shoot: Object,
+    profile: Record | None,
+    stored_prices: Mapping[str, Any] | None = None,
+    *,
+    as_admitted: bool = False,
 ) -> Charged:
     """The charge of a shoot. Raises Unpriceable, which names every unknown type at once.
 
     A type that the profile lists counts as listed; one that it lists as not usable, or no longer
     (None: the profile is gone), counts only where `stored_prices` shows that the shoot was admitted
-    with it, in the latter case at that price. The profile is parsed once per content.
+    with it, in the latter case at that price. `as_admitted`: what has a stored price counts at that
+    price, whatever the profile says. The profile is parsed once per content.
     """
     demand = demand_of(shoot)
-    pricing = Pricing(demand, _lists(profile), stored_prices)
+    pricing = Pricing(demand, _lists(profile), stored_prices, as_admitted=as_admitted)
     totals: dict[str, int] = {}
     for pool, machine in zip(demand.pools, pricing.machines, strict=True):
         add_machines(totals, machine, pool.maximum)
     add_shoot(totals, demand)
     charged = {name: quantity_text(name, amount) for name, amount in totals.items() if amount}
     return Charged(charged, pricing.used)
+
+
+def has_new_prices(prices: Mapping[str, Any], stored_prices: Mapping[str, Any] | None) -> bool:
+    """Whether a type has another price in `prices` (as in `Charged`) than in those stored."""
+    return any(
+        stored.get(name, price) != price
+        for kind, stored in (stored_prices or {}).items()
+        for name, price in prices.get(kind, {}).items()
+    )
 
 
 def requests_and_limits(

@@ -37,14 +37,17 @@ class Pricing:
         demand: Demand,
         profile: ProfilePrices | None,
         stored_prices: Mapping[str, Any] | None,
+        *,
+        as_admitted: bool = False,
     ) -> None:
-        """Raises Unpriceable."""
+        """`as_admitted`: a stored price goes before today's. Raises Unpriceable."""
         if profile is not None and demand.provider not in profile:
             detail = f"the profile has no {demand.provider} section"
             raise Unpriceable([invalid("spec.cloud.profile", demand.profile, detail)])
         self._provider = demand.provider
         self._listed = NOTHING_LISTED if profile is None else profile[demand.provider]
         self._kept = of_stored(stored_prices)
+        self._choose = _as_admitted if as_admitted else _current
         self._errors: list[FieldError] = []
         self._used_machines: dict[str, Mapping[str, str]] = {}
         self._used_volumes: dict[str, str] = {}
@@ -80,7 +83,7 @@ class Pricing:
             if self._provider not in WITHOUT_MACHINES:
                 self._errors.append(required(f"{pool.path}.machineType"))
             return _NO_MACHINE
-        price = _current(self._listed.machines.get(name), self._kept.machines.get(name))
+        price = self._choose(self._listed.machines.get(name), self._kept.machines.get(name))
         if price is None:
             allowed = self._listed.usable_machines()
             self._errors.append(not_supported(f"{pool.path}.machineType", name, allowed))
@@ -98,13 +101,17 @@ class Pricing:
             if priced or pool.volume_size:
                 self._errors.append(required(f"{pool.path}.volumeType"))
             return ""
-        price = _current(self._listed.volume(name), self._kept.volume(name))
+        price = self._choose(self._listed.volume(name), self._kept.volume(name))
         if price is None:
             allowed = self._listed.usable_volumes()
             self._errors.append(not_supported(f"{pool.path}.volumeType", name, allowed))
             return ""
         self._used_volumes[name] = price.storage_class
         return price.storage_class
+
+
+def _as_admitted(listed: Price | None, kept: Price | None) -> Price | None:
+    return kept if kept is not None else _current(listed, None)
 
 
 def _current(listed: Price | None, kept: Price | None) -> Price | None:

@@ -22,12 +22,8 @@ def recharged(record: Record, obj: Object, profile: Record | None) -> Header | N
     """The header of a stored shoot by the prices of `profile`; None where it is what it was.
 
     A type that the profile lists no more keeps the price that is stored with the shoot. So does a
-    whole shoot whose profile is gone, or prices it no more at all. A shoot that is terminating
-    keeps its charge, as it does whatever else is written: what it demands is checked no more, so
-    that it must not be charged for it either.
+    whole shoot whose profile is gone, or prices it no more at all.
     """
-    if "deletionTimestamp" in obj["metadata"]:
-        return None
     try:
         priced: Charged = charge(obj, profile, record.header.prices)
     except Unpriceable:

@@ -5,9 +5,11 @@ from functools import cached_property
 
 from admission.interface import Intent
 from admission.metering.charges import (
+    Charged,
     Unpriceable,
     charge,
     forbidden_machine_types,
+    has_new_prices,
     is_reduction,
     same_demand,
 )
@@ -41,8 +43,11 @@ class ShootChange:
     """A create, an update or the removal of a shoot.
 
     Whether it is metered is decided by what changes, not by the verb: a write that leaves the
-    demand as it was (status, labels, finalizers) touches no ledger and no quota can refuse it. A
-    shoot that is terminating keeps the charge it has, whatever is written, until it is gone.
+    demand as it was (status, labels, finalizers) touches no ledger and no quota can refuse it.
+
+    Where the profile's prices have changed since the shoot was charged, an update is charged the
+    difference at the prices of before: what the new ones add is for `recharges`, which asks no
+    limit. Growth has to fit at both price lists.
     """
 
     def __init__(self, intent: Intent, views: Views) -> None:
@@ -68,8 +73,6 @@ class ShootChange:
             return True
         if self._old is None:
             return True
-        if "deletionTimestamp" in self._old["metadata"]:
-            return False
         return not same_demand(self._obj, self._old)
 
     def route(self, known: Mapping[str, Snapshot]) -> Route | None:
@@ -119,10 +122,11 @@ class ShootChange:
                 self._attributes.name,
                 f"its secret binding {binding_of(self._obj)[1]} is being deleted",
             )
-        header, delta = self._price(books, self._obj)
+        header, asked = self._price(books, self._obj)
         route, ledgers = self._open(books)
-        self._judge(books, route, ledgers, delta)
+        self._judge(books, route, ledgers, asked)
         if fold:
+            delta = difference(decode(header.charge), decode(self._header.charge))
             self._enter(books, route, ledgers, delta, count=1 if self._old is None else 0)
             books.put(self.key, self._body, header)
 
@@ -136,14 +140,23 @@ class ShootChange:
         books.remove(self.key)
 
     def _price(self, books: Books, obj: Object) -> tuple[Header, Usage]:
-        """The header to store, and how the charge differs from the one before."""
-        profile = self._profile_of(books)
+        """The header to store, and what is asked of the quotas."""
+        profile, stored = self._profile_of(books), self._header.prices
         try:
-            priced = charge(obj, profile, self._header.prices)
+            priced = charge(obj, profile, stored)
+            added: Usage = {}
+            if self._old is not None and has_new_prices(priced.prices, stored):
+                admitted = charge(obj, profile, stored, as_admitted=True)
+                if _is_dearer(priced, admitted):
+                    before = charge(self._old, profile, stored)
+                    added = difference(decode(priced.charge), decode(before.charge))
+                    priced = admitted
         except Unpriceable as unknown:
             raise self._invalid(*unknown.errors) from unknown
-        header = Header(charge=priced.charge, prices=priced.prices)
-        return header, difference(decode(priced.charge), decode(self._header.charge))
+        asked = difference(decode(priced.charge), decode(self._header.charge))
+        for metric, nanos in added.items():
+            asked[metric] = max(nanos, asked.get(metric, 0))
+        return Header(charge=priced.charge, prices=priced.prices), asked
 
     def _profile_of(self, books: Books) -> Record | None:
         """The profile; it may be gone only where the shoot's own price list can stand in for it."""
@@ -175,7 +188,7 @@ class ShootChange:
         books: Books,
         route: Route,
         ledgers: list[tuple[QuotaView, UsageLedger, QuotaLedger | None]],
-        delta: Usage,
+        asked: Usage,
     ) -> None:
         """Every quota must allow it; all that do not are named."""
         if len(route.stops) != len(self._quota_keys(books)):
@@ -185,9 +198,9 @@ class ShootChange:
         refusals, full = [], []
         for quota, usage, whole in ledgers:
             used = whole.used if whole is not None else usage.used
-            if over := exceeded(quota.limits, used, delta):
+            if over := exceeded(quota.limits, used, asked):
                 full.append((quota.namespace, quota.name))
-                refusals.append(refusal(quota.name, over, used, delta))
+                refusals.append(refusal(quota.name, over, used, asked))
             if quota.machine_types is not None and self._obj is not None:
                 wrong = forbidden_machine_types(self._obj, self._old, quota.machine_types)
                 wrong = fields.blame_defaults(wrong, self._attributes.defaulted)
@@ -222,6 +235,12 @@ class ShootChange:
 
     def _invalid(self, *causes: fields.FieldError) -> errors.StatusError:
         return invalid(self._attributes, causes)
+
+
+def _is_dearer(one: Charged, other: Charged) -> bool:
+    """Whether it charges more of any metric."""
+    charged = decode(other.charge)
+    return any(nanos > charged.get(metric, 0) for metric, nanos in decode(one.charge).items())
 
 
 def invalid(attributes: Attributes, causes: tuple[fields.FieldError, ...]) -> errors.StatusError:

@@ -62,11 +62,11 @@ class Leading:
         record = seen[key].record
         return dict(record.header.charge or {}) if record is not None else {}
 
-    async def violations(self, *, first: int = 0) -> list[Violation]:
+    async def violations(self, *, first: int = 0, growth: bool = False) -> list[Violation]:
         """What an audit says of every revision from `first` on; of the newest alone by default."""
         found: list[Violation] = []
         span = Span(first or self.backend.revision, self.backend.revision)
-        await audit(self.backend, span, Auditor(), found.append)
+        await audit(self.backend, span, Auditor(growth=growth), found.append)
         return found
 
 

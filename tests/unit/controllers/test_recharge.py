@@ -116,21 +116,33 @@ async def test_a_shoot_keeps_its_charge_when_its_profile_is_deleted(world: Leadi
     assert (await world.charge(SHOOT))["cpu"] == "2"
 
 
-async def test_a_terminating_shoot_is_not_charged_for_what_it_grew_to_unchecked(
-    world: Leading,
-) -> None:
+async def test_a_terminating_shoot_is_charged_by_the_new_prices(world: Leading) -> None:
     await world.one.put(builders.a_shoot())
     shoot = builders.a_shoot()
     shoot["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a.b/c"]}
     await world.one.put(shoot)
-    grown = builders.a_shoot(workers=[builders.a_worker(maximum=100)])
-    grown["metadata"] = shoot["metadata"]
-    await world.one.put(grown)
     await reprice(world)
 
     await a_recharge(world).sweep(None)
 
-    assert (await world.charge(QUOTA))["cpu"] == "2"
+    assert (await world.charge(QUOTA))["cpu"] == "3"
+
+
+async def test_an_update_before_the_repricing_and_the_repricing_are_told_apart(
+    world: Leading,
+) -> None:
+    """The limit is overstepped by the prices alone, and the audit knows whose doing it is."""
+    first = world.backend.revision
+    await world.one.put(builders.a_shoot(workers=[builders.a_worker(maximum=5)]))
+    costly = {**builders.MACHINES, "small": {"cpu": "1M", "gpu": "0", "memory": "8Gi"}}
+    await reprice(world, costly)
+    await world.one.put(builders.a_shoot(workers=[builders.a_worker(maximum=4)]))
+    assert (await world.charge(QUOTA))["cpu"] == "8"
+
+    await a_recharge(world).sweep({"aws"})
+
+    assert (await world.charge(QUOTA))["cpu"] == "4M"
+    assert await world.violations(first=first, growth=True) == []
 
 
 async def test_creates_scalings_and_deletions_go_on_meanwhile(world: Leading) -> None:

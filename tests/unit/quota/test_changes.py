@@ -163,17 +163,89 @@ def test_a_shoot_whose_machine_type_is_gone_can_be_scaled_down(world: World) -> 
     assert world.get(PROJECT_USAGE)["status"]["used"] == {"cpu": "2"}
 
 
-def test_a_terminating_shoot_keeps_its_charge_whatever_is_written(world: World) -> None:
-    shoot = a_shoot(machines=1)
+def terminating(machines: int) -> Object:
+    shoot = a_shoot(machines=machines)
     shoot["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a.b/c"]}
+    return shoot
+
+
+def test_growth_of_a_terminating_shoot_is_judged_and_charged(world: World) -> None:
     world.put(a_shoot(machines=1))
-    world.put(shoot)
-    grown = a_shoot(machines=1000)
-    grown["metadata"] = shoot["metadata"]
+    world.put(terminating(1))
 
-    world.put(grown)
+    world.put(terminating(4))
+    assert world.get(PROJECT_USAGE)["status"]["used"] == {"cpu": "8"}
+    with pytest.raises(StatusError, match="exceeded quota"):
+        world.put(terminating(1000))
 
-    assert world.get(PROJECT_USAGE)["status"]["used"] == {"cpu": "2"}
+
+def test_a_terminating_shoot_above_its_limit_shrinks_and_loses_finalizers(world: World) -> None:
+    world.put(a_shoot(machines=4))
+    world.put(_with_hard(world, PROJECT, {"cpu": "0"}))
+    world.put(terminating(4))
+
+    world.put(terminating(2))
+    assert world.get(PROJECT_USAGE)["status"]["used"] == {"cpu": "4"}
+    unfinished = terminating(2)
+    unfinished["metadata"]["finalizers"] = []
+    world.put(unfinished)
+    world.delete("Shoot", "garden-dev", "shoot")
+    assert PROJECT_USAGE not in world.records
+
+
+DEARER = {**builders.MACHINES, "small": {"cpu": "10", "gpu": "0", "memory": "8Gi"}}
+CHEAPER = {**builders.MACHINES, "small": {"cpu": "1", "gpu": "0", "memory": "8Gi"}}
+
+
+def used(world: World) -> str:
+    found: str = world.get(PROJECT_USAGE)["status"]["used"]["cpu"]
+    return found
+
+
+def test_shrinking_after_a_price_rise_returns_what_was_charged(world: World) -> None:
+    world.put(a_shoot(machines=3))
+    world.put(builders.a_profile(machines=DEARER))
+
+    world.put(a_shoot(machines=2))
+
+    assert used(world) == "4"
+
+
+def test_growth_after_a_price_rise_has_to_fit_at_the_new_price_and_is_charged_at_the_old(
+    world: World,
+) -> None:
+    world.put(_with_hard(world, PROJECT, {"cpu": "16"}))
+    world.put(a_shoot(machines=1))
+    world.put(builders.a_profile(machines=DEARER))
+
+    world.put(a_shoot(machines=2))
+    assert used(world) == "4"
+    with pytest.raises(StatusError, match="requested: cpu=20, used: cpu=4, limited: cpu=16"):
+        world.put(a_shoot(machines=4))
+
+
+def test_a_change_to_a_type_that_only_the_new_prices_have_is_charged_by_them(world: World) -> None:
+    world.put(a_shoot(machines=2))
+    machines = {**DEARER, "new": {"cpu": "5", "gpu": "0", "memory": "8Gi"}}
+    world.put(builders.a_profile(machines=machines))
+    pools = [
+        builders.a_worker(name="one", maximum=1),
+        builders.a_worker(name="two", machine="new", maximum=1),
+    ]
+
+    world.put(builders.a_shoot(workers=pools))
+
+    assert used(world) == str(2 + 5)
+
+
+def test_an_update_after_a_fall_of_prices_has_the_new_ones(world: World) -> None:
+    world.put(_with_hard(world, PROJECT, {"cpu": "6"}))
+    world.put(a_shoot(machines=3))
+    world.put(builders.a_profile(machines=CHEAPER))
+
+    world.put(a_shoot(machines=6))
+
+    assert used(world) == "6"
 
 
 def test_a_shoot_without_its_binding_is_refused_at_the_field(world: World) -> None:
@@ -309,6 +381,25 @@ def test_charges_do_not_move_into_a_quota_without_room(world: World) -> None:
 
     with pytest.raises(StatusError, match="exceeded quota: second, requested: cpu=6"):
         world.put(builders.a_binding(quotas=["second", "project"]))
+
+
+def test_a_shoot_keeps_its_type_under_a_new_quota_that_forbids_it_and_cannot_grow(
+    world: World,
+) -> None:
+    world.put(a_shoot(machines=2))
+    strict = builders.a_quota(name="strict", scope="project", metrics={"cpu": "80"})
+    strict["spec"]["machineTypes"] = ["large"]
+    world.put(strict)
+
+    world.put(builders.a_binding(quotas=["secret", "strict"]))
+
+    with pytest.raises(
+        StatusError, match=r"quota garden-trial/strict: .*machineType.*\"small\".*\"large\""
+    ):
+        world.put(a_shoot(machines=3))
+    world.put(a_shoot(machines=1))
+    usage = world.get("garden.sapcloud.io/quotausages/garden-dev/garden-trial.strict")
+    assert usage["status"]["used"] == {"cpu": "2"}
 
 
 def test_a_metric_added_to_a_quota_counts_what_exists(world: World) -> None:
