@@ -14,6 +14,7 @@ from admission.plugins.lookups import SHOOTS, LimitRanges, Profiles, Shoots
 from apis.garden.v1beta1.common import text_at
 from apis.garden.v1beta1.shootlimitrange import SHOOT_LIMIT_RANGE
 from apis.meta import errors
+from apis.meta.errors import MAX_CAUSES, StatusError
 from apis.meta.fields import blame_defaults
 from apis.meta.request import Attributes
 from apis.meta.transaction import Object, Record
@@ -25,8 +26,9 @@ MAX_TOLD = 10
 class ShootLimitRange:
     """A mutating plugin (defaults) and a validating one (limits) with the same lookups.
 
-    Nothing is judged that leaves the demand as it was, nor a shoot that is being deleted. A range
-    itself is taken as it is; where it contradicts another its author is warned.
+    Nothing is judged that leaves the demand as it was. A shoot that is being deleted is judged as any
+    other, and gets no defaults. A range itself is taken as it is; where it contradicts another its
+    author is warned.
     """
 
     def __init__(self, ranges: LimitRanges, profiles: Profiles, shoots: Shoots) -> None:
@@ -37,7 +39,7 @@ class ShootLimitRange:
 
     async def admit(self, attributes: Attributes) -> None:
         obj = attributes.obj
-        if obj is None or not _concerns(attributes):
+        if obj is None or not _concerns(attributes) or _is_terminating(attributes.old):
             return
         ranges = await self._of_namespace(attributes.namespace)
         if not ranges:
@@ -68,7 +70,7 @@ class ShootLimitRange:
             return
         found = await self._judge(attributes, obj, ranges)
         if found:
-            raise _refusal(attributes, obj, found)
+            raise _refusal(attributes, found, obj)
 
     async def _judge(
         self, attributes: Attributes, obj: Object, ranges: list[Range]
@@ -113,13 +115,14 @@ class ShootLimitRange:
         return await self._profiles.profile(name) if name else None
 
 
-def _refusal(
-    attributes: Attributes, obj: Object, found: Mapping[str, Violation]
-) -> errors.StatusError:
+def _refusal(attributes: Attributes, found: Mapping[str, Violation], obj: Object) -> StatusError:
     """Kubernetes' words, each with the ranges that say so, then what the client did not write."""
     texts = [f"{message} ({_ranges(item.ranges)})" for message, item in found.items()]
+    left_out = len(texts) - MAX_CAUSES
+    if left_out > 0:
+        texts[MAX_CAUSES:] = [f"and {left_out} more"]
     why = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    defaults = list(islice(_defaults(attributes, obj, found), MAX_TOLD))
+    defaults = list(islice(_defaults(attributes, found, obj), MAX_TOLD))
     if defaults:
         why = f"{why}; {', '.join(defaults)}"
     return errors.forbidden(attributes.resource, attributes.name, why)
@@ -129,19 +132,23 @@ def _ranges(names: list[str]) -> str:
     return f"ShootLimitRange{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
-def _defaults(attributes: Attributes, obj: Object, found: Mapping[str, Violation]) -> Iterator[str]:
+def _defaults(attributes: Attributes, found: Mapping[str, Violation], obj: Object) -> Iterator[str]:
     """What was filled into the workers that are refused; into all, where the shoot is."""
     refused = {item.worker for item in found.values()}
-    for worker, pool in enumerate(demand_of(obj).pools):
-        if worker in refused or None in refused:
-            for path, by in attributes.defaulted.items():
-                if path.startswith(f"{pool.path}."):
-                    yield f"{path} is the default of {by}"
+    paths = {
+        pool.path
+        for worker, pool in enumerate(demand_of(obj).pools)
+        if worker in refused or None in refused
+    }
+    for path, by in attributes.defaulted.items():
+        if path.rpartition(".")[0] in paths:
+            yield f"{path} is the default of {by}"
 
 
 def _concerns(attributes: Attributes) -> bool:
-    """Whether ranges have a say at all: on a shoot's spec, as long as the shoot is to live."""
-    if attributes.resource.plural != SHOOTS or attributes.subresource:
-        return False
-    old = attributes.old
-    return old is None or "deletionTimestamp" not in old["metadata"]
+    """Whether ranges have a say at all: on a shoot's spec."""
+    return attributes.resource.plural == SHOOTS and not attributes.subresource
+
+
+def _is_terminating(obj: Object | None) -> bool:
+    return obj is not None and "deletionTimestamp" in obj["metadata"]

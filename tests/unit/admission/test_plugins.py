@@ -334,14 +334,31 @@ async def test_the_author_of_a_range_is_warned_of_contradictions(world: World) -
         assert attributes.warnings == warnings
 
 
-async def test_status_deletes_and_terminating_shoots_are_not_judged(world: World) -> None:
+async def test_status_and_deletes_are_not_judged(world: World) -> None:
     world.ranges = [a_range("a", {"type": "Worker", "max": {"cpu": "1"}})]
     old, new = a_shoot(a_worker()), a_shoot(a_worker(autoScalerMax=9))
     plugin = limited(world)
     await plugin.validate(updating(new, old, subresource="status"))
-    await plugin.validate(updating(deleting(new), deleting(old)))
     gone = dataclasses.replace(updating(new, old), operation=Operation.DELETE, obj=None)
     await plugin.validate(gone)
+
+
+async def test_growth_of_a_terminating_shoot_is_judged_and_nothing_else_of_it(world: World) -> None:
+    world.ranges = [a_range("a", {"type": "Worker", "max": {"cpu": "1"}})]
+    old = deleting(a_shoot(a_worker()))
+    for fields in ({"autoScalerMax": 1}, {"autoScalerMin": 0}, {"labels": {"a": "b"}}):
+        await limited(world).validate(updating(deleting(a_shoot(a_worker(**fields))), old))
+    with pytest.raises(StatusError, match="maximum cpu usage per Worker is 1, but limit is 6"):
+        await limited(world).validate(updating(deleting(a_shoot(a_worker(autoScalerMax=3))), old))
+
+
+async def test_a_refusal_tells_two_hundred_faults_at_most(world: World) -> None:
+    world.ranges = [a_range("a", {"type": "Worker", "max": {"machines": "1"}})]
+    workers = [a_worker(f"w{i}", autoScalerMax=i + 2) for i in range(250)]
+    with pytest.raises(StatusError) as caught:
+        await limited(world).validate(creating(a_shoot(*workers)))
+    assert caught.value.message.count("(ShootLimitRange garden-dev/a)") == 200
+    assert caught.value.message.endswith(", and 50 more]")
 
 
 async def test_an_unknown_type_is_a_422_where_ranges_need_its_price(world: World) -> None:
