@@ -9,9 +9,7 @@ from apis.meta.times import format_rfc3339, parse_rfc3339
 from quotaapi.auth.namespaces import CONFIRMS_DELETION
 from tests.builders import a_quota, a_shoot
 from tests.e2e.cluster import RealCluster
-from tests.e2e.test_cluster import member, namespace, refusal
-
-__all__ = ["namespace"]
+from tests.e2e.people import member, refusal
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
