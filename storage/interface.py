@@ -43,7 +43,7 @@ class Event:
     `record` is the new value; for a removal the last value, with the version of the removal.
     `previous` has the facts before the change (None for a new key), `facts` those after it (None
     for a removal): a watcher with a selector derives ADDED, MODIFIED or DELETED from both.
-    `before` is the value before the change, where it is at hand: a watcher whose selection the
+    `before` is the value before the change, None for a new key: a watcher whose selection the
     object leaves is shown it as it was in it.
     `encoded` keeps a line's bytes per representation, so that many watchers share one encoding.
     """

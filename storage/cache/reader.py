@@ -4,19 +4,20 @@
     consistent                it has the revision that etcd is at, within 100 ms
     not older than a version  it has that revision; one that etcd has not reached is waited for, 3 s
     0 (anything)              it has been loaded
-    exact, continue           it is at exactly that revision
+    exact, continue           it is at exactly that revision (`exact`: and for a position in it)
 
 The 100 ms are for an etcd that another tenant moves on: the cache hears of its own keys only. A
 watch may therefore also begin at a version that etcd has and the cache has not heard of.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from weakref import WeakValueDictionary
 
-from apis.meta.transaction import Record, Unavailable
+from apis.meta.transaction import POSITIONS, Record, Unavailable
 from storage.cache.continuation import Continuation, read_token, write_token
+from storage.cache.exact import later_in_revision, undo
 from storage.cache.fanout import Fanout
 from storage.cache.reflector import Reflector
 from storage.cache.replay import Replay
@@ -25,6 +26,7 @@ from storage.cache.turn import Turn
 from storage.cache.watch_cache import WatchCache, store_prefix
 from storage.interface import (
     Backend,
+    Event,
     Expired,
     Extract,
     Facts,
@@ -33,7 +35,7 @@ from storage.interface import (
     Predicate,
     TooLargeResourceVersion,
 )
-from storage.versioner import list_version, revision_of
+from storage.versioner import LAST_POSITION, list_version, position_of, revision_of
 
 PAGE_KEYS = 1_000
 """Keys per range request to etcd where the client set no smaller limit."""
@@ -143,10 +145,53 @@ class CacheReader:
             ) from error
 
     async def _list_at(self, prefix: str, options: ListOptions, at: Continuation) -> Page:
+        """The state at exactly `at.version`, which is the page's version, too."""
         revision = revision_of(at.version)
+        if not revision:
+            raise Expired("etcd's first revision is 1")
+        if position_of(at.version) == LAST_POSITION:
+            return await self._list_revision(prefix, options, at.start_after, revision)
+        page = await self._list_revision(prefix, options, at.start_after, revision)
+        undone = await self._later_in_revision(prefix, at.version)
+        if not undone:
+            token = _token(prefix, at.version, page.records) if page.continue_token else ""
+            return Page(page.records, at.version, token, page.remaining)
+        page = await self._list_revision(prefix, ListOptions(), at.start_after, revision)
+        rest = {key: record for key, record in undone.items() if key > at.start_after}
+        return await self._cut(prefix, options, undo(page.records, rest), at.version)
+
+    async def _list_revision(
+        self, prefix: str, options: ListOptions, start_after: str, revision: int
+    ) -> Page:
         if self.synced and self._cache.revision == revision:
-            return await self._list_cache(prefix, options, at.start_after)
-        return await self._list_etcd(prefix, options, at.start_after, revision)
+            return await self._list_cache(prefix, options, start_after)
+        return await self._list_etcd(prefix, options, start_after, revision)
+
+    async def _later_in_revision(self, prefix: str, version: int) -> dict[str, Record | None]:
+        events: Sequence[Event] | None = None
+        if self.synced and self._cache.revision >= revision_of(version):
+            events = self._cache.later(prefix, version, POSITIONS)
+        if events is None:
+            piece = await self._replay.piece(version, revision_of(version))
+            events = piece.later(version)
+        return later_in_revision(events, prefix, version)
+
+    async def _cut(
+        self, prefix: str, options: ListOptions, records: Sequence[Record], version: int
+    ) -> Page:
+        """What `options` ask for of `records`, which are all from where the page begins."""
+        limit, predicate = options.limit, options.predicate
+        found: list[Record] = []
+        turn = Turn(self._patience.turn_seconds)
+        for index, record in enumerate(records, 1):
+            if predicate is None or predicate(self._facts(record)):
+                found.append(record)
+                if len(found) == limit and index < len(records):
+                    remaining = len(records) - index if predicate is None else None
+                    return Page(found, version, _token(prefix, version, found), remaining)
+            if index % _LOOK_OBJECTS == 0 and turn.is_over():
+                await turn.give()
+        return Page(found, version)
 
     async def _list_cache(self, prefix: str, options: ListOptions, start_after: str) -> Page:
         """All that is read of the cache is read at once, some 100 ns an object; the selector then
@@ -217,11 +262,18 @@ class CacheReader:
 
     # --- watch ---------------------------------------------------------------------------
 
-    def watch(self, prefix: str, since: int, predicate: Predicate | None) -> "Watch":
-        return Watch(self, prefix, since, predicate)
+    @asynccontextmanager
+    async def watch(
+        self, prefix: str, since: int, predicate: Predicate | None
+    ) -> AsyncIterator[Resumption]:
+        resumption = await self._resume(prefix, since, predicate)
+        try:
+            yield resumption
+        finally:
+            resumption.close()
 
-    async def resume(self, prefix: str, since: int, predicate: Predicate | None) -> Resumption:
-        """As `watch`; the caller closes it. Waits until nothing speaks against `since`."""
+    async def _resume(self, prefix: str, since: int, predicate: Predicate | None) -> Resumption:
+        """Waits until nothing speaks against `since`."""
         if not await self._reflector.wait_until_synced(self._patience.future_seconds):
             raise Unavailable("the watch cache has not been loaded")
         revision = revision_of(since)
@@ -280,34 +332,6 @@ class CacheReader:
     def _check_reached(resource_version: int | None, revision: int) -> None:
         if resource_version and revision < revision_of(resource_version):
             raise TooLargeResourceVersion(resource_version, list_version(revision))
-
-
-class Watch:
-    """`async with` over one subscription."""
-
-    __slots__ = ("_predicate", "_prefix", "_reader", "_resumption", "_since")
-
-    def __init__(
-        self, reader: CacheReader, prefix: str, since: int, predicate: Predicate | None
-    ) -> None:
-        self._reader = reader
-        self._prefix = prefix
-        self._since = since
-        self._predicate = predicate
-        self._resumption: Resumption | None = None
-
-    async def __aenter__(self) -> Resumption:
-        self._resumption = await self._reader.resume(self._prefix, self._since, self._predicate)
-        return self._resumption
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._resumption is not None:
-            self._resumption.close()
 
 
 def _is_exact(options: ListOptions) -> bool:

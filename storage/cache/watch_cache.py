@@ -158,7 +158,7 @@ class WatchCache:
 def removed(raw: RawEvent, last: Record, facts: Facts) -> Event:
     """The event of a removal: the last value at the version of the removal."""
     record = replace(last, mod_revision=raw.mod_revision, position=raw.position)
-    return Event(record, None, facts)
+    return Event(record, None, facts, before=last)
 
 
 def concerns(event: Event, prefix: str, predicate: Predicate | None) -> bool:

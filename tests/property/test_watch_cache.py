@@ -10,8 +10,8 @@ from apis.meta.keys import quota_references_key, resource_prefix
 from apis.meta.transaction import Delete, Record, Transaction
 from quotaapi.endpoints.frames import change
 from storage.cache.watch_cache import WatchCache
-from storage.interface import Event, Expired, Predicate, RawEvent
-from storage.stack import Limits
+from storage.interface import Event, Expired, ListOptions, Predicate, RawEvent
+from storage.stack import Limits, Stack
 from storage.versioner import list_version, revision_of
 from tests.fakes.memory_backend import MemoryBackend
 from tests.storage_kit import EXTRACTS, a_put, a_record, running, shoot_key, take
@@ -243,3 +243,54 @@ def test_before_the_window_history_tells_exactly_the_later_events_until_it_is_co
                     assert seen == expected
 
     asyncio.run(resume())
+
+
+async def _paged(stack: Stack, prefix: str, options: ListOptions) -> list[tuple[str, int]]:
+    """Keys and versions of all pages of a list at an exact version."""
+    version = options.resource_version
+    seen: list[tuple[str, int]] = []
+    while True:
+        page = await stack.reader.list(prefix, options)
+        assert page.resource_version == version
+        seen += [(each.key, each.resource_version) for each in page.records]
+        if not page.continue_token:
+            return seen
+        options = ListOptions(limit=options.limit, continue_token=page.continue_token)
+
+
+@settings(max_examples=30)
+@given(before=revisions, after=revisions, limit=st.integers(0, 2), size=st.integers(1, 4))
+def test_an_exact_list_is_the_state_at_its_version(
+    before: list[dict[str, str | None]],
+    after: list[dict[str, str | None]],
+    limit: int,
+    size: int,
+) -> None:
+    """Inside a transaction, too, and page by page."""
+    model, backend = Model(), MemoryBackend()
+    for writes in before:
+        if (transaction := _transaction(backend, model, writes)) is not None:
+            backend.write(transaction)
+
+    async def ask() -> None:
+        limits = Limits(window_events=size)
+        async with running(backend, backend.commit, limits=limits) as stack:
+            for writes in after:
+                if (transaction := _transaction(backend, model, writes)) is not None:
+                    await backend.commit(transaction)
+            await stack.reader.current_version()
+            state: dict[str, int] = {}
+            for version, changed, record, _ in model.log:
+                if record is None:
+                    del state[changed]
+                else:
+                    state[changed] = version
+                for prefix in PREFIXES[:2]:
+                    options = ListOptions(resource_version=version, match="Exact", limit=limit)
+                    seen = await _paged(stack, prefix, options)
+                    expected = [
+                        (key, state[key]) for key in sorted(state) if key.startswith(prefix)
+                    ]
+                    assert seen == expected
+
+    asyncio.run(ask())

@@ -2,10 +2,11 @@
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 import pytest
 
-from apis.meta.transaction import Transaction, Unavailable
+from apis.meta.transaction import Delete, Put, Transaction, Unavailable
 from storage.cache.reader import Patience
 from storage.interface import (
     BadContinueToken,
@@ -20,6 +21,7 @@ from tests import storage_kit
 from tests.fakes.memory_backend import MemoryBackend
 from tests.storage_kit import (
     SHOOTS,
+    a_body,
     a_put,
     a_stack,
     creating,
@@ -140,6 +142,59 @@ async def test_exact_lists_what_was_at_that_version() -> None:
         page = await stack.reader.list(SHOOTS, ListOptions(resource_version=4_999, match="Exact"))
         assert [record.key for record in page.records] == KEYS[:3]
         assert page.resource_version == 4_999
+
+
+@pytest.mark.parametrize("match", ["Exact", ""])
+@pytest.mark.parametrize("limit", [0, 1])
+async def test_exact_inside_a_transaction_is_the_state_at_that_position(
+    match: str, limit: int
+) -> None:
+    backend = MemoryBackend()
+    a, b, c, d = (shoot_key(name) for name in "abcd")
+    await backend.commit(creating(a, c))
+    changed = await backend.commit(
+        Transaction({}, [a_put(a), Put(d, a_body(d)), Delete(c), Put(b, a_body(b))])
+    )
+    for restarted in (False, True):
+        async with running(backend, backend.commit) as stack:
+            if not restarted:
+                await backend.commit(deleting(d, 3))
+                await stack.reader.current_version()
+            expected = {
+                2_000: [(a, 2_000)],
+                2_001: [(a, 2_000), (c, 2_001)],
+                3_000: [(a, 3_000), (c, 2_001)],
+                3_001: [(a, 3_000), (c, 2_001), (d, 3_001)],
+                3_002: [(a, 3_000), (d, 3_001)],
+                3_003: [(a, 3_000), (b, 3_003), (d, 3_001)],
+                3_999: [(a, 3_000), (b, 3_003), (d, 3_001)],
+                4_000: [(a, 3_000), (b, 3_003)],
+            }
+            assert changed.revision == 3
+            for version, state in expected.items():
+                if not limit and not match:
+                    continue
+                seen: list[tuple[str, int]] = []
+                options = ListOptions(resource_version=version, match=match, limit=limit)
+                while True:
+                    page = await stack.reader.list(SHOOTS, options)
+                    assert page.resource_version == version
+                    seen += [(record.key, record.resource_version) for record in page.records]
+                    if not page.continue_token:
+                        break
+                    options = ListOptions(limit=limit, continue_token=page.continue_token)
+                assert seen == state
+
+
+@pytest.mark.parametrize("version", [1, 999])
+@pytest.mark.parametrize("options", [{"match": "Exact"}, {"limit": 1}])
+async def test_before_the_first_revision_there_is_nothing_exact(
+    version: int, options: dict[str, Any]
+) -> None:
+    backend = await _filled()
+    async with running(backend, backend.commit) as stack:
+        with pytest.raises(Expired):
+            await stack.reader.list(SHOOTS, ListOptions(resource_version=version, **options))
 
 
 async def test_exact_in_the_future_is_too_large() -> None:
