@@ -36,7 +36,9 @@ def _check_struct(node: Struct, *, root: bool) -> Check:
     dot = "" if root else "."
     compiled = ((name, compile_check(child)) for name, child in node.fields.items())
     children = tuple(
-        (name, f"{dot}{name}", check) for name, check in compiled if check is not _accept
+        (name, f"{dot}{name}", check)
+        for name, check in compiled
+        if check is not _accept or name in node.required
     )
     required = frozenset(node.required)
     meant = meaning(node.aliases) if node.aliases else None
@@ -50,12 +52,9 @@ def _check_struct(node: Struct, *, root: bool) -> Check:
             item = value.get(name, ABSENT)
             if item is not ABSENT:
                 child(item, path, child_step, errors)
-        if not value.keys() >= required:
-            errors.extend(
-                fields.required(f"{path}{dot}{name}", _written_instead(name, value, meant))
-                for name in node.required
-                if name not in value
-            )
+            elif name in required:
+                why = _written_instead(name, value, meant)
+                errors.append(fields.required(f"{path}{child_step}", why))
 
     return check
 

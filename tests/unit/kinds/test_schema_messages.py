@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apis.garden.v1beta1.register import BY_KIND, QUOTA, SHOOT_LIMIT_RANGE
+from apis.garden.v1beta1.register import BY_KIND, QUOTA, SHOOT, SHOOT_LIMIT_RANGE
 from apis.meta import codec
 from apis.meta.schema import Schema
 from apis.meta.structure import (
@@ -151,6 +151,25 @@ def test_a_name_that_could_not_be_a_key_is_refused(node: Node, value: str) -> No
     assert len(causes(node, value)) == 1
 
 
+def test_faults_are_told_in_the_order_of_the_schema() -> None:
+    """What is missing has its place among what is wrong, whatever order the object has."""
+    workers = [{"autoScalerMax": "x", "machineType": "m", "name": 1}]
+    spec = {"kubernetes": {}, "cloud": {"aws": {"workers": workers}, "region": 5}}
+    obj = {"spec": spec, "metadata": {}, "apiVersion": "v", "kind": "k"}
+
+    assert [error.field for error in SHOOT.schema.validate(obj)] == [
+        "spec.cloud.profile",
+        "spec.cloud.region",
+        "spec.cloud.secretBindingRef",
+        "spec.cloud.aws.workers[0].name",
+        "spec.cloud.aws.workers[0].autoScalerMin",
+        "spec.cloud.aws.workers[0].autoScalerMax",
+        "spec.cloud.aws.workers[0].volumeType",
+        "spec.cloud.aws.workers[0].volumeSize",
+        "spec.kubernetes.version",
+    ]
+
+
 def test_an_unknown_text_beside_a_wrong_type_keeps_both_from_hiding_others() -> None:
     limits = {"limits": [{"type": 1, "min": []}, {"max": {"cpu": "x"}}, 3]}
     obj = {"apiVersion": "v", "kind": "k", "metadata": {}, "spec": limits}
@@ -159,8 +178,8 @@ def test_an_unknown_text_beside_a_wrong_type_keeps_both_from_hiding_others() -> 
         "spec.limits[0].type",
         "spec.limits[0].type",
         "spec.limits[0].min",
-        "spec.limits[1].max[cpu]",
         "spec.limits[1].type",
+        "spec.limits[1].max[cpu]",
         "spec.limits[2]",
     ]
 
