@@ -98,3 +98,13 @@ def authenticated(
     if name != ANONYMOUS.name and AUTHENTICATED not in groups and UNAUTHENTICATED not in groups:
         groups = (*groups, AUTHENTICATED)
     return UserInfo(name, groups, uid, extra or {})
+
+
+def is_text(header: str) -> bool:
+    """Whether a header's value is UTF-8: bytes that are none arrive as lone surrogates, which
+    no JSON can say."""
+    try:
+        header.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -7,12 +7,14 @@ is judged by its other credentials, or is anonymous.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from urllib.parse import unquote_to_bytes
 
 from multidict import MultiMapping
 
+from apis.meta import errors
 from apis.meta.request import UserInfo
-from quotaapi.auth.interface import Credentials, authenticated
+from quotaapi.auth.interface import Credentials, authenticated, is_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class RequestHeaderAuthenticator:
         self._names = names
 
     async def authenticate(self, credentials: Credentials) -> UserInfo | None:
+        """Raises 400 for a name that is no text: nobody can be asked about its rights."""
         proxy = credentials.proxy
         names = self._names() if proxy is not None else None
         if proxy is None or names is None:
@@ -44,7 +47,11 @@ class RequestHeaderAuthenticator:
             return None
         groups = tuple(_all(headers, names.group))
         extra = _extra(headers, names.extra_prefix)
-        return authenticated(user, groups, _first(headers, names.uid), extra)
+        uid = _first(headers, names.uid)
+        for value in (user, uid, *groups, *chain.from_iterable(extra.values())):
+            if not is_text(value):
+                raise errors.bad_request("the headers of the front proxy are not valid UTF-8")
+        return authenticated(user, groups, uid, extra)
 
 
 def _first(headers: MultiMapping[str], names: Sequence[str]) -> str:

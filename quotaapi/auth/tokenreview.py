@@ -33,7 +33,7 @@ class TokenReviewAuthenticator:
         if not token:
             return None
         # Tokens are kept hashed: who reads the memory of a cache finds none that works.
-        digest = sha256(token.encode(errors="surrogateescape")).digest()
+        digest = sha256(token.encode()).digest()
         user = await self._decisions.get(digest, lambda: self._review(token))
         if user is None:
             raise errors.unauthorized()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from apis.meta import errors
 from apis.meta.request import UserInfo
-from quotaapi.auth.interface import Credentials, authenticated
+from quotaapi.auth.interface import Credentials, authenticated, is_text
 
 
 class TokenFileError(ValueError):
@@ -39,13 +39,17 @@ class TokenAuthenticator:
 
 
 def bearer_token(header: str) -> str:
-    """Empty where the header is none of this kind."""
+    """Empty where the header is none of this kind. Raises 401 for a token that is no text."""
     scheme, _, token = header.partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
+    if scheme.lower() != "bearer":
+        return ""
+    if not is_text(token):
+        raise errors.unauthorized()
+    return token.strip()
 
 
 def _digest(token: str) -> bytes:
-    return sha256(token.encode(errors="surrogateescape")).digest()
+    return sha256(token.encode()).digest()
 
 
 def _users(lines: Iterable[str], path: str) -> Mapping[bytes, UserInfo]:

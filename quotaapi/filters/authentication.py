@@ -12,7 +12,8 @@ from quotaapi.auth.interface import Authenticator
 from quotaapi.auth.peers import Peer, Subject
 from quotaapi.endpoints.exchange import Exchange, Handler
 
-_IMPERSONATION = ("Impersonate-User", "Impersonate-Group", "Impersonate-Uid")
+_IMPERSONATION = "impersonate-"
+"""How the names of all such headers begin: -User, -Group, -Uid, -Extra-…"""
 
 
 @valueclass
@@ -57,6 +58,6 @@ def _refuse_impersonation(exchange: Exchange) -> None:
     Who sends them here means to have somebody else's rights, mostly fewer: carrying the request
     out with the sender's own would be the one thing that was not asked for.
     """
-    headers = exchange.request.headers
-    if any(name in headers for name in _IMPERSONATION):
+    length = len(_IMPERSONATION)
+    if any(name[:length].lower() == _IMPERSONATION for name in exchange.request.headers):
         raise errors.forbidden_path("impersonation is kube-apiserver's: send the request there")

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Final
 
-from aiohttp import web
+from aiohttp import HttpVersion10, HttpVersion11, web
 from aiohttp.web_protocol import RequestHandler
 
 from apis.meta import codec, errors
@@ -33,6 +33,9 @@ UNREAD_SECONDS: Final = 60.0
 """How long a connection's buffers may stay full: as long as a request takes at most by default."""
 
 BACKLOG: Final = 1024
+
+_VERSIONS: Final = (HttpVersion11, HttpVersion10)
+_SHOWN: Final = 100
 
 WebHandler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -118,11 +121,7 @@ class _Connection(RequestHandler):
         else:
             _log.error("a fault outside of the filters", exc_info=exc)
             refusal = errors.internal_error("unexpected fault of the server")
-        body = codec.encode(refusal.status())
-        headers = {"Content-Type": "application/json", "Server": "quotaapi"}
-        answer = web.Response(status=refusal.code, body=body, headers=headers)
-        answer.force_close()
-        return answer
+        return _closing(refusal)
 
 
 class _Server(web.Server):
@@ -206,10 +205,50 @@ class Listener:
         await self._runner.cleanup()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        refusal = _refusal(request)
+        if refusal is not None:
+            return _closing(refusal)
         answer = await self._handler(request)
         if self._stopping:
             answer.force_close()
         return answer
+
+
+def _refusal(request: web.BaseRequest) -> errors.StatusError | None:
+    """Of a message that the parser lets through, but whose meaning is not known for certain.
+
+    As Go's server, and before anything of the request is looked at: of a body whose coding is not
+    undone nobody knows what it says, nor where the next request begins.
+    """
+    version = request._version  # `request.version` would keep what it said first
+    if version not in _VERSIONS:
+        request._version = HttpVersion11  # the answer's status line says the same
+        return errors.StatusError(
+            HTTPStatus.HTTP_VERSION_NOT_SUPPORTED,
+            "HTTPVersionNotSupported",
+            f"HTTP/{version.major}.{version.minor} is not served, HTTP/1.1 is",
+        )
+    coding = request.headers.get("Transfer-Encoding")
+    if coding is None:
+        return None
+    if version == HttpVersion10:
+        return errors.bad_request("HTTP/1.0 has no Transfer-Encoding")
+    if coding.strip().lower() != "chunked":
+        return errors.StatusError(
+            HTTPStatus.NOT_IMPLEMENTED,
+            "NotImplemented",
+            f"the transfer coding {coding[:_SHOWN]!r} is not known, chunked is",
+        )
+    return None
+
+
+def _closing(refusal: errors.StatusError) -> web.Response:
+    """An answer that is the connection's last."""
+    body = codec.encode(refusal.status())
+    headers = {"Content-Type": "application/json", "Server": "quotaapi"}
+    answer = web.Response(status=refusal.code, body=body, headers=headers)
+    answer.force_close()
+    return answer
 
 
 def bound(address: str, port: int) -> socket.socket:

@@ -1,9 +1,11 @@
 """Who a request comes from: the front proxy's word, a certificate, a token; and nobody's pretence."""
 
+import asyncio
 import ssl
 
 import aiohttp
 import pytest
+import requests
 
 pytestmark = pytest.mark.integration
 
@@ -173,7 +175,10 @@ async def test_a_token_that_the_cluster_refuses_is_a_401(server, quotas) -> None
     assert status == 401
 
 
-@pytest.mark.parametrize("name", ["Impersonate-User", "impersonate-group", "Impersonate-Uid"])
+@pytest.mark.parametrize(
+    "name",
+    ["Impersonate-User", "impersonate-group", "Impersonate-Uid", "IMPERSONATE-EXTRA-scopes"],
+)
 async def test_impersonation_past_kube_apiserver_is_refused(
     server, quotas, authorities, name
 ) -> None:
@@ -182,6 +187,30 @@ async def test_impersonation_past_kube_apiserver_is_refused(
     status, body = await server.ask(quotas, pair=admin, headers={name: "bob"})
 
     assert (status, body["reason"]) == (403, "Forbidden")
+
+
+@pytest.mark.parametrize("name", ["X-Remote-User", "X-Remote-Group", "X-Remote-Extra-Scopes"])
+async def test_who_is_named_by_bytes_that_are_no_utf_8_is_a_bad_request(
+    server, cluster, authorities, name
+) -> None:
+    proxy = authorities.proxies.client("front-proxy-client")
+    asked = len(cluster.reviewed)
+
+    def get() -> requests.Response:
+        with requests.Session() as session:  # aiohttp's client does not send such bytes
+            session.trust_env = False
+            return session.get(
+                f"{server.url}/apis",
+                headers={"X-Remote-User": b"alice", name: b"\xff\xfe"},
+                cert=(str(proxy.cert), str(proxy.key)),
+                verify=str(authorities.serving.path),
+                timeout=10,
+            )
+
+    answer = await asyncio.to_thread(get)
+
+    assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
+    assert len(cluster.reviewed) == asked
 
 
 async def test_discovery_is_the_authorizers_to_allow(server, cluster) -> None:

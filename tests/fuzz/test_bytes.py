@@ -131,6 +131,7 @@ def test_queries(target: Target, query) -> None:
         (
             *("Accept", "Content-Type", "Accept-Encoding", "Authorization", "If-None-Match"),
             *("User-Agent", "Audit-Id", "Impersonate-User", "X-Remote-User", "X-Remote-Extra-a%zz"),
+            *("Impersonate-Extra-scopes", "Transfer-Encoding"),
             *(
                 "Cookie",
                 "Range",
@@ -239,6 +240,9 @@ BROKEN_LENGTHS = {
     "both framings": f"Content-Length: {len(BODY)}\r\nTransfer-Encoding: chunked\r\n",
     "chunks that are none": "Transfer-Encoding: chunked\r\n",
     "unknown coding": "Transfer-Encoding: gzip\r\n",
+    "unknown coding, chunked": "Transfer-Encoding: gzip, chunked\r\n",
+    "no coding, chunked": "Transfer-Encoding: identity, chunked\r\n",
+    "empty coding, chunked": "Transfer-Encoding: , chunked\r\n",
     "chunked twice": "Transfer-Encoding: chunked, chunked\r\n",
     "shorter than the body": f"Content-Length: {len(BODY) - 5}\r\n",
     "zero": "Content-Length: 0\r\n",
@@ -249,6 +253,39 @@ BROKEN_LENGTHS = {
 def test_a_body_of_a_wrong_length_is_refused(target: Target, head) -> None:
     refused(target, post(head), method="POST")
     target.wire.close()  # what is left of the body is no next request
+
+
+@pytest.mark.parametrize(
+    "coding", ["gzip, chunked", "identity, chunked", ", chunked", "x, chunked"]
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_a_transfer_coding_that_is_not_undone_is_a_501(target: Target, method, coding) -> None:
+    chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
+    head = f"{method} {QUOTAS} HTTP/1.1\r\nHost: a\r\n{TYPED}Transfer-Encoding: {coding}\r\n\r\n"
+
+    answer = refused(target, head.encode() + chunks, method=method)
+
+    assert answer is not None
+    assert answer.status == 501
+
+
+def test_chunks_of_an_old_client_are_refused(target: Target) -> None:
+    head = f"POST {QUOTAS} HTTP/1.0\r\n{TYPED}Transfer-Encoding: chunked\r\n\r\n"
+
+    answer = refused(target, head.encode() + b"0\r\n\r\n", method="POST")
+
+    assert answer is not None
+    assert answer.status == 400
+
+
+@pytest.mark.parametrize("version", ["HTTP/2.0", "HTTP/0.9"])
+def test_another_version_is_answered_in_ours_that_it_is_not_served(target: Target, version) -> None:
+    with target.wire.fresh() as connection:
+        connection.sendall(f"GET {QUOTAS} {version}\r\nHost: a\r\n\r\n".encode())
+        line = connection.makefile("rb").readline()
+
+    assert line.startswith(b"HTTP/1.1 505 ")
+    target.assert_quiet()
 
 
 BROKEN_CHUNKS = {

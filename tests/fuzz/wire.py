@@ -63,6 +63,11 @@ class Wire:
         """Send, and wait for nothing."""
         self._connected().sendall(data)
 
+    def fresh(self) -> ssl.SSLSocket:
+        """A connection of its own, which its caller closes."""
+        plain = socket.create_connection(("127.0.0.1", self._port), SECONDS)
+        return self._context.wrap_socket(plain, server_hostname="127.0.0.1")
+
     def close(self) -> None:
         if self._socket is not None:
             self._socket.close()
@@ -86,8 +91,7 @@ class Wire:
 
     def _connected(self) -> ssl.SSLSocket:
         if self._socket is None:
-            plain = socket.create_connection(("127.0.0.1", self._port), SECONDS)
-            self._socket = self._context.wrap_socket(plain, server_hostname="127.0.0.1")
+            self._socket = self.fresh()
         return self._socket
 
 

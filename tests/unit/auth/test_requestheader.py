@@ -3,6 +3,7 @@
 import pytest
 from multidict import CIMultiDict
 
+from apis.meta.errors import StatusError
 from apis.meta.request import UserInfo
 from quotaapi.auth.requestheader import RequestHeaderAuthenticator, RequestHeaders
 
@@ -26,6 +27,21 @@ class Credentials:
 async def user_of(headers, proxy=("front-proxy-client", ()), names=NAMES) -> UserInfo | None:
     authenticator = RequestHeaderAuthenticator(lambda: names)
     return await authenticator.authenticate(Credentials(headers, proxy))
+
+
+@pytest.mark.parametrize("name", ["X-Remote-User", "X-Group", "X-Remote-Uid", "X-Extra-Scopes"])
+async def test_what_is_no_utf_8_is_a_bad_request(name) -> None:
+    """Bytes that are none arrive as lone surrogates; no JSON can ask about them."""
+    with pytest.raises(StatusError) as caught:
+        await user_of([("X-User", "a"), (name, b"\xff".decode(errors="surrogateescape"))])
+
+    assert caught.value.code == 400
+
+
+async def test_a_header_that_is_none_of_the_proxys_may_be_anything() -> None:
+    odd = b"\xff".decode(errors="surrogateescape")
+
+    assert await user_of([("X-User", "a"), ("X-Other", odd)]) is not None
 
 
 async def test_the_first_configured_name_with_a_value_counts() -> None:

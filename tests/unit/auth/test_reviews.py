@@ -60,6 +60,16 @@ async def test_a_right_and_its_lack_hold_for_ten_seconds(allowed) -> None:
     assert found == [(1, allowed), (1, allowed), (2, allowed)]
 
 
+async def test_a_token_that_is_no_text_is_a_401_without_asking() -> None:
+    asker = Asker({"authenticated": True, "user": {"username": "bot"}})
+    async with asyncio.TaskGroup() as tasks:
+        authenticator = TokenReviewAuthenticator(asker, monotonic=Clock(), spawn=tasks.create_task)
+        with pytest.raises(StatusError) as caught:
+            await authenticator.authenticate(Bearer("\udcff"))
+
+    assert (caught.value.code, asker.asked) == (401, [])
+
+
 @pytest.mark.parametrize("user", [{"username": "bot"}, None])
 async def test_a_token_holds_for_ten_seconds_accepted_or_not(user) -> None:
     asker, clock = Asker({"authenticated": user is not None, "user": user}), Clock()
