@@ -1,6 +1,6 @@
 """Fills in and enforces the ShootLimitRanges of a shoot's namespace."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import islice
 
 from admission.metering.cache import Parsed
@@ -15,12 +15,12 @@ from apis.garden.v1beta1.common import text_at
 from apis.garden.v1beta1.shootlimitrange import SHOOT_LIMIT_RANGE
 from apis.meta import errors
 from apis.meta.errors import MAX_CAUSES, StatusError
-from apis.meta.fields import blame_defaults
+from apis.meta.fields import blame_defaults, notes_of_defaults
 from apis.meta.request import Attributes
 from apis.meta.transaction import Object, Record
 
-MAX_TOLD = 10
-"""Warnings of one write, and defaults that a refusal explains."""
+MAX_WARNINGS = 10
+"""Contradictions of one range that are told."""
 
 
 class ShootLimitRange:
@@ -104,7 +104,7 @@ class ShootLimitRange:
         own = parse_range(obj)
         others = await self._of_namespace(attributes.namespace)
         found = contradictions(own, (other for other in others if other.name != own.name))
-        attributes.warnings.extend(islice(found, MAX_TOLD))
+        attributes.warnings.extend(islice(found, MAX_WARNINGS))
 
     async def _of_namespace(self, namespace: str) -> list[Range]:
         records = await self._ranges.limit_ranges(namespace)
@@ -122,9 +122,7 @@ def _refusal(attributes: Attributes, found: Mapping[str, Violation], obj: Object
     if left_out > 0:
         texts[MAX_CAUSES:] = [f"and {left_out} more"]
     why = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    defaults = list(islice(_defaults(attributes, found, obj), MAX_TOLD))
-    if defaults:
-        why = f"{why}; {', '.join(defaults)}"
+    why = "; ".join([why, *notes_of_defaults(_defaults(attributes, found, obj))])
     return errors.forbidden(attributes.resource, attributes.name, why)
 
 
@@ -132,7 +130,9 @@ def _ranges(names: list[str]) -> str:
     return f"ShootLimitRange{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
-def _defaults(attributes: Attributes, found: Mapping[str, Violation], obj: Object) -> Iterator[str]:
+def _defaults(
+    attributes: Attributes, found: Mapping[str, Violation], obj: Object
+) -> Mapping[str, str]:
     """What was filled into the workers that are refused; into all, where the shoot is."""
     refused = {item.worker for item in found.values()}
     paths = {
@@ -140,9 +140,8 @@ def _defaults(attributes: Attributes, found: Mapping[str, Violation], obj: Objec
         for worker, pool in enumerate(demand_of(obj).pools)
         if worker in refused or None in refused
     }
-    for path, by in attributes.defaulted.items():
-        if path.rpartition(".")[0] in paths:
-            yield f"{path} is the default of {by}"
+    defaulted = attributes.defaulted.items()
+    return {path: by for path, by in defaulted if path.rpartition(".")[0] in paths}
 
 
 def _concerns(attributes: Attributes) -> bool:

@@ -203,10 +203,10 @@ class ShootChange:
                 refusals.append(refusal(quota.name, over, used, asked))
             if quota.machine_types is not None and self._obj is not None:
                 wrong = forbidden_machine_types(self._obj, self._old, quota.machine_types)
-                wrong = fields.blame_defaults(wrong, self._attributes.defaulted)
                 refusals.extend(f"quota {quota.namespace}/{quota.name}: {error}" for error in wrong)
         if refusals:
-            raise self._forbidden(refusals_text(refusals, full))
+            notes = fields.notes_of_defaults(self._attributes.defaulted)
+            raise self._forbidden("; ".join([refusals_text(refusals, full), *notes]))
 
     def _quota_keys(self, books: Books) -> tuple[str, ...]:
         binding = books.binding(self._binding)

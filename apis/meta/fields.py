@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from enum import StrEnum
+from itertools import islice
 from math import isfinite
 
 from apis.meta import codec
@@ -51,6 +52,14 @@ def blame_defaults(errors: Sequence[FieldError], defaulted: Mapping[str, str]) -
         else error
         for error in errors
     ]
+
+
+MAX_NOTES = 10
+
+
+def notes_of_defaults(defaulted: Mapping[str, str]) -> list[str]:
+    """For a refusal that is about no single field: what the client did not write, the first of it."""
+    return [f"{path} is the default of {by}" for path, by in islice(defaulted.items(), MAX_NOTES)]
 
 
 def required(path: str, detail: str = "") -> FieldError:

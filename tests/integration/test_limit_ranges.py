@@ -75,8 +75,23 @@ async def test_a_default_that_a_quota_or_a_profile_does_not_allow_is_told_as_the
         answer = await api.create(shoot)
         assert answer.status == status
         assert f"{WORKER}.machineType" in answer.message
-        assert answer.message.endswith(f"; this is the default of {RANGE}/types")
+        assert answer.message.endswith(f" is the default of {RANGE}/types")
         await api.delete_object(created)
+
+
+async def test_a_quota_s_refusal_says_what_the_client_did_not_write(api: Api) -> None:
+    await prepare(api)
+    await api.have(a_range("large", workers(max="60")))
+    shoot = a_shoot(workers=[open_worker("autoScalerMin", "autoScalerMax")])
+
+    answer = await api.create(shoot)
+
+    assert answer.status == 403
+    assert "requested: cpu=120" in answer.message
+    assert answer.message.endswith(
+        f"; {WORKER}.autoScalerMax is the default of {RANGE}/large"
+        f"; {WORKER}.autoScalerMin is the default of {RANGE}/large"
+    )
 
 
 async def test_a_new_maximum_blocks_only_what_grows_beyond_it(api: Api) -> None:

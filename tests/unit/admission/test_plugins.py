@@ -299,7 +299,7 @@ async def test_a_refusal_names_every_range_and_what_the_client_did_not_write(wor
     assert caught.value.message == (
         'shoots.garden.sapcloud.io "demo" is forbidden: maximum machines usage per Worker is 2, '
         "but limit is 5 (ShootLimitRanges garden-dev/a, garden-dev/b); "
-        "spec.cloud.aws.workers[1].autoScalerMax is the default of ShootLimitRange garden-dev/c, "
+        "spec.cloud.aws.workers[1].autoScalerMax is the default of ShootLimitRange garden-dev/c; "
         "spec.cloud.aws.workers[1].autoScalerMin is the default of ShootLimitRange garden-dev/c"
     )
 
