@@ -245,6 +245,11 @@ def service_unavailable(message: str, seconds: int = 1) -> StatusError:
     return StatusError(503, "ServiceUnavailable", message, retry_after_seconds=seconds)
 
 
+def insufficient_storage(message: str, seconds: int) -> StatusError:
+    """kube-apiserver has no such answer: it says 500 where etcd is full."""
+    return StatusError(507, "InsufficientStorage", message, retry_after_seconds=seconds)
+
+
 def too_many_requests(message: str, seconds: int = 1) -> StatusError:
     return StatusError(429, "TooManyRequests", message, retry_after_seconds=seconds)
 

@@ -188,6 +188,10 @@ class Unavailable(TransactionError):
     """The store cannot be reached; nothing was written."""
 
 
+class NoSpace(Unavailable):
+    """The store has no room left and takes no writes; nothing was written."""
+
+
 class OutcomeUnknown(TransactionError):
     """The answer was lost and could not be found out in time: it may or may not be applied."""
 

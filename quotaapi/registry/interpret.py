@@ -5,6 +5,7 @@ from apis.meta.errors import StatusError
 from apis.meta.resource import Resource
 from apis.meta.transaction import (
     Conflict,
+    NoSpace,
     OutcomeUnknown,
     TooLarge,
     TransactionError,
@@ -21,6 +22,9 @@ from storage.interface import (
 
 RETRY_SECONDS = 1
 """After which a client should come again when the store is away: elections take about as long."""
+
+NO_SPACE_RETRY_SECONDS = 30
+"""When etcd is full, somebody has to be called."""
 
 UNREADABLE = (
     "what is stored is in a format that this release of the server does not know; nothing was done"
@@ -70,10 +74,16 @@ def write_error(error: LowerError, resource: Resource, verb: str, name: str) -> 
             )
         case UnreadableRecord():
             return read_error(error)
+        case NoSpace():
+            return errors.insufficient_storage(
+                "etcd's database is full and takes no writes (reads go on): its operator has to compact and "
+                "defragment it, or to raise its --quota-backend-bytes, and to disarm the alarm; "
+                f"the {verb} of {subject} was not {_done(verb)}",
+                NO_SPACE_RETRY_SECONDS,
+            )
         case Unavailable():
-            done = "completed" if verb == "deletecollection" else "carried out"
             return errors.service_unavailable(
-                f"the server's storage cannot be reached; the {verb} of {subject} was not {done}",
+                f"the server's storage cannot be reached; the {verb} of {subject} was not {_done(verb)}",
                 RETRY_SECONDS,
             )
         case TooLarge():
@@ -82,6 +92,10 @@ def write_error(error: LowerError, resource: Resource, verb: str, name: str) -> 
             return errors.conflict(resource, name)
         case _:
             return read_error(error)
+
+
+def _done(verb: str) -> str:
+    return "completed" if verb == "deletecollection" else "carried out"
 
 
 def _continue_message(detail: str) -> str:

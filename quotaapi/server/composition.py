@@ -55,6 +55,7 @@ from quotaapi.server.probe import EtcdProbe
 from quotaapi.server.pulse import Pulse
 from quotaapi.server.statistics import Numbers
 from storage import stack
+from storage.etcd.space import Space
 
 _log = logging.getLogger(__name__)
 
@@ -123,9 +124,12 @@ def build(
         random.Random(),  # noqa: S311 -- spreads times, keeps no secret
         min_request_timeout_seconds=config.min_request_timeout_seconds,
     )
-    probe = EtcdProbe(storage.store.current_revision)
+    probe = EtcdProbe(storage.store.current_revision, look=storage.store.space.look)
     counts = RequestCounts(tuple(rests), time.monotonic)
-    health = Health(_checks(phase, probe, built, access), lambda why: _log.warning("%s", why))
+    health = Health(
+        _checks(phase, probe, built, access, storage.store.space),
+        lambda why: _log.warning("%s", why),
+    )
     pulse = Pulse(time.monotonic)
     numbers = Numbers(storage, evaluator, mutations, watches)
 
@@ -253,7 +257,7 @@ def _gate(evaluator: Evaluator, newest: NewestRecords, mandate: MandateOf | None
 
 
 def _checks(
-    phase: Phase, probe: EtcdProbe, built: stack.Stack, access: Access
+    phase: Phase, probe: EtcdProbe, built: stack.Stack, access: Access, space: Space
 ) -> Mapping[str, Mapping[str, Callable[[], str]]]:
     def shutdown() -> str:
         return "the server is shutting down" if phase.stopping else ""
@@ -262,6 +266,10 @@ def _checks(
         if built.reader.synced:
             return ""
         return built.reflector.fault or "the watch cache is not filled yet"
+
+    def space_left() -> str:
+        # Of no other group: a replica that is not ready serves no reads, and those go on.
+        return "etcd's database is full: it takes no writes" if space.full else ""
 
     ready = {
         "ping": alive,
@@ -273,5 +281,5 @@ def _checks(
     return {
         "livez": {"ping": alive},
         "readyz": ready,
-        "healthz": {"ping": alive, "etcd": probe.check},
+        "healthz": {"ping": alive, "etcd": probe.check, "etcd-space": space_left},
     }

@@ -18,10 +18,13 @@ class EtcdProbe:
         self,
         ask: Callable[[], Awaitable[int]],
         *,
+        look: Callable[[], Awaitable[None]],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`ask` is a linearizable read: only an etcd with a leader answers it."""
+        """`ask` is a linearizable read: only an etcd with a leader answers it. `look` is called
+        after it, where etcd answers."""
         self._ask = ask
+        self._look = look
         self._sleep = sleep
         self._fault = "etcd has not answered yet"
 
@@ -37,6 +40,7 @@ class EtcdProbe:
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 await self._ask()
+                await self._look()
         except TimeoutError:
             self._fault = f"etcd has not answered for {TIMEOUT_SECONDS:g} s"
         except (TransactionError, StorageError) as error:

@@ -49,6 +49,12 @@ class Numbers:
             f"{prefix}_lost_answers_total", "Txns whose answer was lost.", found.lost_answers
         )
         yield gauge(f"{prefix}_waiting", "Transactions that wait to be sent.", found.waiting)
+        yield gauge(
+            f"{prefix}_full",
+            "1: etcd's database is full, and it takes no writes.",
+            self._storage.store.space.full,
+            together="max",
+        )
         calls = self._storage.client.statistics()
         yield counter(f"{prefix}_calls_total", "Requests to etcd.", calls.calls)
         yield counter(f"{prefix}_call_failures_total", "Requests that failed.", calls.failures)

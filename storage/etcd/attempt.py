@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from apis.meta.transaction import (
     Conflict,
+    NoSpace,
     OutcomeUnknown,
     TooLarge,
     TransactionError,
@@ -16,7 +17,7 @@ from storage.etcd import records, wire
 from storage.etcd.evidence import Evidence, modified
 from storage.etcd.fence import Fence
 from storage.etcd.merging import Group, Waiting, compare_mark, refuse
-from storage.etcd.refusals import NoSpace, Unanswered
+from storage.etcd.refusals import Unanswered
 from storage.etcd.statistics import Counters
 from storage.etcd.store import EtcdStore
 from storage.etcd.watch import RawRevision
@@ -236,11 +237,9 @@ class Attempt:
         `outstanding`: it did not say so to the sending, whose fate is not known, but to the fence,
         which cannot be raised. Then what is not found now may still come.
         """
+        self._store.space.refused()
         try:
-            # One by one: an etcd that is over its quota may refuse every Txn, and answers a range.
-            fence, *found = [
-                await self._range(key) for key in (self._fence.key, *self._group.guards)
-            ]
+            _, (fence, *found) = await self._store.ranges((self._fence.key, *self._group.guards))
         except (TransactionError, StorageError) as error:
             self._leave_open(error)
             return
@@ -252,8 +251,4 @@ class Attempt:
         elif outstanding:
             self._leave_open(full)
         else:
-            refuse(self._group.members, Unavailable, str(full))
-
-    async def _range(self, key: str) -> wire.Message:
-        request = wire.encode(wire.range_request(self._store.full_key(key)))
-        return await self._store.client.ask("/kv/range", request)
+            refuse(self._group.members, NoSpace, str(full))

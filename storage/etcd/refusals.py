@@ -3,13 +3,14 @@
 Every failure of a request is one of these:
 
 * an exception of `apis.meta.transaction` or `storage.interface`: etcd gave a definite answer, or was
-  never reached. Nothing was written. (`NoSpace` is the exception, see there.)
+  never reached. Nothing was written. (`NoSpace` is the exception: etcd gives it also to the write
+  that filled its database, and that one is applied.)
 * `Unanswered`: the request went out and no definite answer came. A write may have been applied.
 """
 
 from collections.abc import Sequence
 
-from apis.meta.transaction import TooLarge, TransactionError, Unavailable
+from apis.meta.transaction import NoSpace, TooLarge, TransactionError, Unavailable
 from storage.etcd import wire
 from storage.interface import Expired, StorageError
 
@@ -23,10 +24,6 @@ class Unanswered(TransactionError):
 
 class Disconnected(Unanswered):
     """The connection ended before the answer."""
-
-
-class NoSpace(Unavailable):
-    """etcd's database is full. etcd gives this answer also to the write that filled it, applied."""
 
 
 class FutureRevision(StorageError):

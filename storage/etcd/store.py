@@ -11,8 +11,10 @@ from storage.etcd.client import Client
 from storage.etcd.history import Marks
 from storage.etcd.own import OwnRecords
 from storage.etcd.past import past_event
+from storage.etcd.reads import ranges
 from storage.etcd.refusals import FutureRevision, Unanswered
 from storage.etcd.shared import SharedAnswer
+from storage.etcd.space import Space
 from storage.etcd.watch import RawRevision, Watch
 from storage.interface import Expired, PastEvent, RawEvent, RawPage, TooLargeResourceVersion
 
@@ -40,6 +42,7 @@ class EtcdStore:
         self._revision = SharedAnswer(self._ask_revision)
         self._identity = ""
         self._seen = 0
+        self.space = Space(client)
         self.marks = Marks()
         self.own = OwnRecords()
         self._followed: tuple[str, int, bytes] | None = None
@@ -102,9 +105,8 @@ class EtcdStore:
     ) -> tuple[int, Sequence[wire.Message]]:
         """etcd's revision, and what a range of each key answers, all at one revision: the newest
         where `revision` is 0. As many keys as one Txn takes. Raises Unavailable."""
-        body = wire.reads_request([self.full_key(key) for key in keys], revision)
-        answer = await self.client.ask("/kv/txn", body)
-        found = [response["response_range"] for response in answer["responses"]]
+        full_keys = [self.full_key(key) for key in keys]
+        answer, found = await ranges(self.client, full_keys, revision)
         return self.note(answer), found
 
     def snapshot(self, key: str, answer: wire.Message) -> Snapshot:
