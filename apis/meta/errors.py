@@ -82,6 +82,17 @@ def not_found(resource: Resource, name: str) -> StatusError:
     return StatusError(404, "NotFound", message, details=_details(resource, name))
 
 
+def no_subresource(
+    resource: Resource, name: str, subresource: str, known: Sequence[str]
+) -> StatusError:
+    """kube-apiserver says that the object is not found, whether it is there or not."""
+    message = f"{resource.group_resource} has no subresource {go_quote(subresource)}"
+    has = ", ".join(known) or "none"
+    return StatusError(
+        404, "NotFound", f"{message} (it has: {has})", details=_details(resource, name)
+    )
+
+
 def already_exists(resource: Resource, name: str, *, terminating: bool = False) -> StatusError:
     """`terminating`: the object that is in the way is being deleted."""
     message = f"{resource.group_resource} {go_quote(name)} already exists"

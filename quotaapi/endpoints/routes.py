@@ -17,7 +17,7 @@ from quotaapi.endpoints.list import list_
 from quotaapi.endpoints.patch import patch
 from quotaapi.endpoints.requestinfo import RequestInfo
 from quotaapi.endpoints.standalone import Find, nothing
-from quotaapi.endpoints.subresources import subresource
+from quotaapi.endpoints.subresources import SUBRESOURCES, subresource
 from quotaapi.endpoints.update import update
 from quotaapi.endpoints.watch import watch
 
@@ -93,5 +93,8 @@ def _subresource_verbs(resource: Resource, info: RequestInfo) -> Mapping[str, Ve
         return STATUS_VERBS
     found = subresource(resource, info.subresource)
     if found is None:
-        raise errors.not_found(resource, info.name)
+        known = [each.name for each in SUBRESOURCES.get(resource.plural, ())]
+        if resource.has_status:
+            known.insert(0, "status")
+        raise errors.no_subresource(resource, info.name, info.subresource, known)
     return found.verbs

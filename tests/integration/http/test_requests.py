@@ -40,6 +40,20 @@ async def test_an_object_is_created_read_and_deleted(server) -> None:
     assert (await gone.json())["reason"] == "NotFound"
 
 
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "POST", "DELETE"])
+async def test_a_subresource_that_a_kind_does_not_have_is_named(server, method) -> None:
+    """kubectl shows the message: "quotas "a" not found" would send people looking for the quota."""
+    await create(server)
+
+    answer = await server.session.request(method, f"{QUOTAS}/a/scale")
+
+    status = await answer.json()
+    assert (answer.status, status["reason"], status["details"]["name"]) == (404, "NotFound", "a")
+    assert status["message"] == (
+        'quotas.garden.sapcloud.io has no subresource "scale" (it has: status)'
+    )
+
+
 async def test_every_answer_has_an_audit_id_and_is_not_to_be_cached(server) -> None:
     for path in (f"{QUOTAS}/missing", "/nowhere", "/readyz", QUOTAS):
         answer = await server.session.get(path, headers={"Audit-Id": "from-the-proxy"})
