@@ -102,6 +102,7 @@ class Replay:
         self._extracts = {resource_prefix(name): extract for name, extract in extracts.items()}
         self._turn_seconds = turn_seconds
         self._reading = asyncio.Lock()
+        self._handing_out = asyncio.Lock()
         # In the order of their last use.
         self._pieces: dict[int, Piece] = {}
         self._expiry: asyncio.TimerHandle | None = None
@@ -134,6 +135,12 @@ class Replay:
                     found = await self._read(aligned, start, max(until, start + 1))
         self._use(found)
         return found
+
+    async def turn_to_hand_out(self) -> None:
+        """One watch that catches up is handed events in one turn of the event loop, however many
+        could be: to encode and to write them takes a millisecond each time."""
+        async with self._handing_out:
+            await asyncio.sleep(0)
 
     def _covering(self, start: int) -> Piece | None:
         return next((p for p in self._pieces.values() if p.after <= start < p.until), None)

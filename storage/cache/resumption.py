@@ -17,12 +17,16 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from apis.meta.transaction import Unavailable
-from storage.cache.fanout import HAND_OUT_BYTES, HAND_OUT_EVENTS, Fanout, Watcher
+from storage.cache.fanout import Fanout, Watcher
 from storage.cache.replay import RETRY_SECONDS, Replay
 from storage.cache.turn import Turn
 from storage.cache.watch_cache import WatchCache, concerns
 from storage.interface import Delivery, Event, Expired, Predicate
 from storage.versioner import list_version, revision_of
+
+HAND_OUT_EVENTS: Final = 128
+HAND_OUT_BYTES: Final = 256 * 1024
+"""At most so much at once, but at least one event: what a client that does not read keeps waiting."""
 
 JOIN_EVENTS: Final = 16
 """Few enough to be judged at once by a selector of any size."""
@@ -90,6 +94,8 @@ class Resumption:
     async def _catch_up(self) -> Sequence[Event]:
         """Events of the past, or none once it has joined."""
         while not self._join_if_near():
+            # Before anything is taken: who is cancelled while waiting has lost nothing.
+            await self._replay.turn_to_hand_out()
             near = self._cache.later(self._prefix, self._reached, HAND_OUT_EVENTS)
             if near is not None:
                 events = await self._selected(near, near[-1].resource_version)

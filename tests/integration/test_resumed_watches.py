@@ -171,6 +171,9 @@ async def test_nobody_lists_again_after_a_replica_was_away(
         running = [asyncio.ensure_future(each.run(to_away)) for each in informers]
         running.append(asyncio.ensure_future(reference.run(to_there)))
         try:
+            async with asyncio.timeout(SECONDS):
+                while not all(each.lists for each in (*informers, reference)):  # noqa: ASYNC110
+                    await asyncio.sleep(0.1)
             await write_all(api, 20 * WRITERS)
             await caught_up(api, [reference, *informers])
             if how == "cut off":

@@ -8,7 +8,7 @@ import pytest
 from apis.meta.keys import quota_references_key
 from apis.meta.transaction import Delete, Put, Transaction
 from storage.cache import replay
-from storage.cache.fanout import HAND_OUT_EVENTS
+from storage.cache.resumption import HAND_OUT_EVENTS
 from storage.interface import Expired, Facts, PastEvent, UnreadableRecord
 from storage.stack import Limits, Stack
 from tests.fakes.memory_backend import MemoryBackend
@@ -257,3 +257,28 @@ async def test_a_removal_of_what_the_cache_never_had_is_told() -> None:
         async with stack.reader.watch(SHOOTS, 2000, None) as watch:
             (gone,) = await take(watch, 1)
         assert (gone.record.key, gone.resource_version, gone.facts) == (key, 3000, None)
+
+
+async def test_a_wait_that_is_cancelled_at_any_step_loses_nothing() -> None:
+    backend = MemoryBackend()
+    told = await _serial(backend, 5 * HAND_OUT_EVENTS)
+    async with (
+        running(backend, backend.commit) as stack,
+        stack.reader.watch(SHOOTS, 1999, None) as watch,
+    ):
+        # So that the history need not be read again each time.
+        assert await _all(stack, 1999, len(told)) == told
+        seen: list[int] = []
+        for number in range(200):
+            asked = asyncio.ensure_future(watch.next(5))
+            for _ in range(number % 10):
+                await asyncio.sleep(0)
+            # Cancelled in the turn in which it would have gone on: that is the hard one.
+            if not asked.done():
+                asked.cancel()
+            await asyncio.wait([asked])
+            if not asked.cancelled():
+                seen += versions(asked.result())
+            if len(seen) == len(told):
+                break
+        assert seen == told
