@@ -49,6 +49,8 @@ class Resource:
     `server_status`: top-level keys of `status` that only the server writes.
     `selectable_fields`: field selector -> reader, besides metadata.name and, in a namespace,
     metadata.namespace.
+    `max_content_bytes`: of an object as JSON without its metadata, which has bounds of its own; 0:
+    what the store takes.
     `indexes`: index name -> the values under which an object is found.
     """
 
@@ -61,6 +63,7 @@ class Resource:
     categories: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
     has_status: bool = False
+    max_content_bytes: int = 0
     read_only: bool = False
     server_status: frozenset[str] = frozenset()
     defaults: Callable[[Object], None] = _no_defaults

@@ -24,6 +24,7 @@ from apis.meta.selectors import FieldSelector, LabelSelector
 from apis.meta.transaction import Object
 from quotaapi.controllers.duty import Carry
 from quotaapi.controllers.owners import FOREGROUND, ORPHAN, Graph, Node, Owner
+from quotaapi.registry.heavy import Breath, breaths
 from quotaapi.registry.options import DeleteOptions, Transform, WriteOptions
 from quotaapi.registry.rest import ListQuery, Rest
 
@@ -38,7 +39,7 @@ REST_SECONDS: Final = 1.0
 """Before it begins anew where it lost its watches."""
 
 _WAIT_SECONDS: Final = 3600.0
-_BREATH: Final = 2000
+_BREATH: Final = Breath(2000, 8 * 1024 * 1024)
 _EVERYTHING: Final = ListQuery(LabelSelector.parse(""), FieldSelector.parse("", ()))
 _OPTIONS: Final = WriteOptions(field_manager="quotaapi")
 
@@ -88,8 +89,8 @@ class Collector:
         for plural, rest in self._rests.items():
             page = await rest.list("", _EVERYTHING)
             since[plural] = page.resource_version
-            for start in range(0, len(page.records), _BREATH):
-                for record in page.records[start : start + _BREATH]:
+            for records in breaths(page.records, _BREATH):
+                for record in records:
                     graph.observe(rest.resource, record)
                 await asyncio.sleep(0)
         news.set()

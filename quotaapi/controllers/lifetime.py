@@ -18,6 +18,7 @@ from apis.meta.selectors import FieldSelector, LabelSelector
 from apis.meta.times import parse_rfc3339
 from apis.meta.transaction import Record
 from quotaapi.controllers.duty import Carry
+from quotaapi.registry.heavy import Breath, breaths
 from quotaapi.registry.options import DeleteOptions
 from quotaapi.registry.rest import ListQuery, Rest
 
@@ -26,7 +27,7 @@ _log = logging.getLogger(__name__)
 ROUND_SECONDS: Final = 60.0
 USER: Final = UserInfo("system:quotaapi:lifetime", ("system:authenticated",))
 
-_BREATH: Final = 2000
+_BREATH: Final = Breath(2000, 8 * 1024 * 1024)
 """Shoots looked at in one go; then others have their turn."""
 
 _WHATEVER_IS_CACHED: Final = ListQuery(
@@ -65,8 +66,8 @@ class Lifetime:
         """Delete what has expired by now. Raises StatusError where the shoots cannot be listed."""
         page = await self._shoots.list("", _WHATEVER_IS_CACHED)
         now = self._clock()
-        for start in range(0, len(page.records), _BREATH):
-            for record in page.records[start : start + _BREATH]:
+        for records in breaths(page.records, _BREATH):
+            for record in records:
                 if _may_be_expired(record.body, now):
                     await self._delete_expired(record, now)
             await asyncio.sleep(0)

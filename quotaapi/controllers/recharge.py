@@ -29,17 +29,16 @@ from apis.meta.transaction import (
     Transactor,
 )
 from quotaapi.controllers.duty import FAILURES, UNKNOWN, Carry
+from quotaapi.registry.heavy import DECODED, Breath, breaths
 from storage.interface import Facts, ListOptions, Reader
 
 _log = logging.getLogger(__name__)
 
 SWEEP_SECONDS: Final = 300.0
 RETRY_SECONDS: Final = 5.0
-AT_ONCE: Final = 64
+AT_ONCE: Final = Breath(64, 256 * 1024)
 """Shoots that are charged anew at the same time: about a transaction's worth, and no client waits
 for more than these."""
-BREATH: Final = 50
-"""Shoots looked at in one go."""
 ATTEMPTS: Final = 5
 
 PROFILES: Final = resource_prefix("cloudprofiles")
@@ -99,21 +98,19 @@ class Recharge:
         # What the cache has will do: it has what the event that led here is about.
         options = ListOptions(resource_version=0, predicate=concerned)
         page = await self._reader.list(SHOOTS, options)
-        due: list[str] = []
-        for start in range(0, len(page.records), BREATH):
-            due += await self._due(page.records[start : start + BREATH])
-            while len(due) >= AT_ONCE:
-                await self._charge(due[:AT_ONCE])
-                del due[:AT_ONCE]
+        due: list[Record] = []
+        for some in breaths(page.records, DECODED):
+            due += await self._due(some)
             await asyncio.sleep(0)
-        await self._charge(due)
+        for some in breaths(due, AT_ONCE):
+            await self._charge([record.key for record in some])
 
-    async def _due(self, records: Sequence[Record]) -> list[str]:
-        """The keys of the shoots whose charge or prices are not their profile's present ones."""
+    async def _due(self, records: Sequence[Record]) -> list[Record]:
+        """The shoots whose charge or prices are not their profile's present ones."""
         shoots = [(record, record.object()) for record in records]
         profiles = await self._transactor.newest({_profile_of(obj) for _, obj in shoots})
         return [
-            record.key
+            record
             for record, obj in shoots
             if recharged(record, obj, profiles[_profile_of(obj)].record) is not None
         ]

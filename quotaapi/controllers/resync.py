@@ -20,6 +20,7 @@ from admission.quota.recount import Finding, Kind, Recount, RecountChange
 from admission.quota.usage import encode
 from apis.meta.keys import GROUP, LEDGERS
 from quotaapi.controllers.duty import FAILURES, UNKNOWN, Carry
+from quotaapi.registry.heavy import DECODED, breaths
 from storage.interface import Backend
 
 _log = logging.getLogger(__name__)
@@ -92,11 +93,12 @@ class Resync:
                 page = await self._backend.range(
                     prefix, start_after=start_after, limit=PAGE_KEYS, revision=revision
                 )
-                began = clock()
-                recount.add(page.records)
+                for records in breaths(page.records, DECODED):
+                    began = clock()
+                    recount.add(records)
+                    await asyncio.sleep((clock() - began) * REST)
                 more = page.more and bool(page.records)
                 start_after = page.records[-1].key if page.records else ""
-                await asyncio.sleep((clock() - began) * REST)
         found: list[Finding] = []
         began = clock()
         for number, finding in enumerate(recount.findings(), 1):

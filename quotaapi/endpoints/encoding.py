@@ -5,23 +5,14 @@ look at tens of thousands of them for a twentieth of a second, and nobody would 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from apis.meta import codec
 from apis.meta.transaction import Object, Record
 from quotaapi.endpoints.longanswer import Body
-from quotaapi.registry.heavy import Heavy
-
-
-@dataclass(frozen=True, slots=True)
-class Breath:
-    """What is worked on in one go: no more records, and no more bytes of them, but at least one."""
-
-    records: int
-    record_bytes: int
-
+from quotaapi.registry.heavy import Breath, Heavy, breaths
 
 _PLAIN_BYTES: Final = 60 * 1024
 """Of records whose bytes are only joined: with the last one mostly no more than is written at once."""
@@ -65,17 +56,6 @@ class LongObject:
             else:
                 yield await heavy.run(size, lambda batch: encode(self.make(batch)), records)
             await asyncio.sleep(0)
-
-
-def breaths(records: Sequence[Record], breath: Breath) -> Iterator[Sequence[Record]]:
-    start = size = 0
-    for at, record in enumerate(records):
-        size += len(record.body)
-        if at > start and (at - start >= breath.records or size > breath.record_bytes):
-            yield records[start:at]
-            start, size = at, len(record.body)
-    if start < len(records):
-        yield records[start:]
 
 
 async def plain_body(head: bytes, records: Sequence[Record], tail: bytes) -> Body:

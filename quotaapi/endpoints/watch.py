@@ -23,12 +23,12 @@ from apis.meta.resource import Resource
 from apis.meta.transaction import Record
 from quotaapi.endpoints import frames, outlet, respond, shapes
 from quotaapi.endpoints.api import Api
-from quotaapi.endpoints.encoding import BREATH_JSON, LARGE_JSON_BYTES, breaths
+from quotaapi.endpoints.encoding import BREATH_JSON, LARGE_JSON_BYTES
 from quotaapi.endpoints.exchange import Exchange
 from quotaapi.endpoints.frames import Framer
 from quotaapi.endpoints.listing import WatchQuery, read_query, watch_query
 from quotaapi.endpoints.negotiation import Representation, Shape, streamed
-from quotaapi.registry.heavy import Heavy
+from quotaapi.registry.heavy import Heavy, breaths
 from quotaapi.registry.rest import ListQuery, Rest
 from storage.interface import Delivery, Event, Page, Predicate, Subscription
 

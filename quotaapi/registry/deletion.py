@@ -46,7 +46,7 @@ async def delete(
             try:
                 if record is None:
                     raise errors.not_found(resource, name)
-                old = record.object()
+                old = await machinery.object_of(record)
                 if listed_uid and old["metadata"]["uid"] != listed_uid:
                     raise errors.not_found(resource, name)
                 _check_preconditions(machinery, name, options, record, old)
@@ -57,7 +57,9 @@ async def delete(
                     raise
                 continue
             try:
-                new = _lingering(machinery, old, options)
+                new = await machinery.heavy.step(
+                    len(record.body), _lingering, machinery, old, options
+                )
                 written = await _carry_out(machinery, record, attributes, old, new)
             except Conflict:
                 continue
@@ -87,7 +89,7 @@ async def _carry_out(
     key = record.key
     if new is None:
         await machinery.admit(attributes, key, record, None)
-        return update.removed(old, record)
+        return Written(record.body, record.resource_version, record.header, removed=True)
     if await machinery.heavy.step(len(record.body), same, new, old):
         return Written.of(record) if await machinery.is_current(key, record) else None
     attributes = replace(attributes, operation=Operation.UPDATE, obj=new)
@@ -187,7 +189,8 @@ async def _delete_listed(
     machinery: Machinery, user: UserInfo, record: Record, options: DeleteOptions
 ) -> bool:
     """Whether the object that was listed was deleted; another of its name is left alone."""
-    metadata = record.object()["metadata"]
+    obj = await machinery.object_of(record)
+    metadata = obj["metadata"]
     name, namespace = metadata["name"], metadata.get("namespace", "")
     try:
         await delete(machinery, user, namespace, name, options, listed_uid=metadata["uid"])

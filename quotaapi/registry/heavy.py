@@ -22,12 +22,14 @@ The threads take turns with the event loop at the interpreter's switch interval,
 import asyncio
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, Final, ParamSpec, TypeVar
 
 from apis.meta import errors
+from apis.meta.transaction import Record
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -111,6 +113,30 @@ class Heavy:
     def close(self) -> None:
         """What runs still ends; nothing begins any more: 503, or no answer where it has begun."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Breath:
+    """What is worked on in one go: no more records, and no more bytes of them, but at least one."""
+
+    records: int
+    record_bytes: int
+
+
+DECODED: Final = Breath(50, 256 * 1024)
+"""Records that are decoded and looked at: some milliseconds."""
+
+
+def breaths(records: Sequence[Record], breath: Breath) -> Iterator[Sequence[Record]]:
+    """Who walks over stored objects on the event loop lets others have a turn after each of these."""
+    start = size = 0
+    for at, record in enumerate(records):
+        size += len(record.body)
+        if at > start and (at - start >= breath.records or size > breath.record_bytes):
+            yield records[start:at]
+            start, size = at, len(record.body)
+    if start < len(records):
+        yield records[start:]
 
 
 class _Turns:

@@ -12,7 +12,7 @@ What comes before mutating admission and what comes after it are pure: see `heav
 """
 
 from apis.meta import codec
-from apis.meta.fields import FieldError
+from apis.meta.fields import ErrorType, FieldError
 from apis.meta.request import Attributes
 from apis.meta.resource import Resource
 from apis.meta.transaction import Object
@@ -50,14 +50,30 @@ def _judge(
     """The warnings. `found` and `before` are what `_typed` answered."""
     resource = attributes.resource
     resource.defaults(new)
-    if _content(new) != before:
+    content = _content(new)
+    if content != before:
         resource.schema.default(new)
         found = resource.schema.validate(new)
+    found = found + _too_large(resource, len(content), old)
     if old is not None:
         metadata.advance_generation(new, old)
     validation.check(resource, new, old, schema_errors=found, defaulted=attributes.defaulted)
     known = None if old is None else old["metadata"]
     return resource.warnings(new, old) + metadata.finalizer_warnings(new["metadata"], known)
+
+
+def _too_large(resource: Resource, size: int, old: Object | None) -> list[FieldError]:
+    """An object that is too large already may get smaller, and may keep its size."""
+    limit = resource.max_content_bytes
+    if not limit or size <= limit or (old is not None and size <= len(_content(old))):
+        return []
+    return [
+        FieldError(
+            ErrorType.TOO_LONG,
+            "spec",
+            f"Too long: spec and status have {size} bytes as JSON, and may have at most {limit}",
+        )
+    ]
 
 
 def _content(obj: Object) -> bytes:

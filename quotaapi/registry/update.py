@@ -146,7 +146,8 @@ async def _evaluate(
     machinery: Machinery, target: Target, record: Record, wanted: Wanted, size: int
 ) -> Attributes:
     """The object as it is to be stored, judged by everything but the accounts."""
-    attributes, new, old = _attributes(machinery.resource, target, record, wanted)
+    old = await machinery.object_of(record)
+    attributes, new = _attributes(machinery.resource, target, record, old, wanted)
     await settling.settle(machinery, attributes, new, old, size=size)
     await machinery.heavy.step(size, _own, machinery, target, new, old, wanted)
     await machinery.validate(attributes)
@@ -154,12 +155,11 @@ async def _evaluate(
 
 
 def _attributes(
-    resource: Resource, target: Target, record: Record, wanted: Wanted
-) -> tuple[Attributes, Object, Object]:
-    """What admission sees, and the new and the old object in it."""
+    resource: Resource, target: Target, record: Record, old: Object, wanted: Wanted
+) -> tuple[Attributes, Object]:
+    """What admission sees, and the new object in it. `old` is that of `record`."""
     new = wanted.obj
     _check_version(resource, new, target.name, record)
-    old = record.object()
     if target.subresource == status.STATUS:
         new = status.with_status(old, new)
     else:
@@ -178,7 +178,7 @@ def _attributes(
         dry_run=target.options.dry_run,
         warnings=list(wanted.warnings),
     )
-    return attributes, new, old
+    return attributes, new
 
 
 def _own(machinery: Machinery, target: Target, new: Object, old: Object, wanted: Wanted) -> None:

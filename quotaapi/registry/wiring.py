@@ -14,7 +14,7 @@ from apis.meta.request import Attributes
 from apis.meta.resource import Resource
 from apis.meta.times import format_rfc3339
 from apis.meta.transaction import Committed, Object, Record, Transactor
-from quotaapi.registry.heavy import Heavy
+from quotaapi.registry.heavy import LARGE_BYTES, Heavy
 from storage.interface import Reader
 
 Mutate = Callable[[Attributes], Awaitable[None]]
@@ -67,6 +67,13 @@ class Machinery:
         if known is None:
             known = (await self.transactor.newest((key,)))[key]
         return known.record
+
+    async def object_of(self, record: Record) -> Object:
+        """`record.object()`, a large one from a thread."""
+        if len(record.body) < LARGE_BYTES:
+            return record.object()
+        # Of no size, to those who count what waits: the record is there anyway.
+        return await self.heavy.run(0, record.object)
 
     async def is_current(self, key: str, record: Record | None) -> bool:
         """Whether a refusal or a no-op may rest on `record`: etcd is asked."""

@@ -48,11 +48,12 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """`page_keys`: keys per page of the initial list. `turn_events`: events applied before other
-    tasks get a turn, watchers among them, whose queues would overflow otherwise. The rest are seconds."""
+    """`page_keys`: keys per page of the initial list. `turn_events`, `turn_bytes`: events applied before
+    other tasks get a turn, watchers among them, whose queues would overflow otherwise. The rest are seconds."""
 
     page_keys: int = 1_000
     turn_events: int = 200
+    turn_bytes: int = 512 * 1024
     silence_seconds: float = 30.0
     first_delay_seconds: float = 0.05
     longest_delay_seconds: float = 2.0
@@ -187,7 +188,13 @@ class Reflector:
             page = await self._backend.range(
                 "", start_after=start_after, limit=self._pace.page_keys, revision=revision
             )
-            loading.add(page.records)
+            size = 0
+            for record in page.records:
+                loading.add((record,))
+                size += len(record.body)
+                if size >= self._pace.turn_bytes:
+                    size = 0
+                    await asyncio.sleep(0)
             more = page.more and bool(page.records)
             start_after = page.records[-1].key if page.records else ""
         self._fanout.expire_all()
@@ -204,12 +211,13 @@ class Reflector:
         stream = self._backend.events(self._cache.revision)
         try:
             async with asyncio.timeout(patience) as self._watchdog:
-                renewed, applied = clock(), 0
+                renewed, applied, size = clock(), 0, 0
                 async for revision, raw_events in stream:
                     self._take(revision, raw_events)
                     applied += len(raw_events)
-                    if applied >= self._pace.turn_events:
-                        applied = 0
+                    size += sum(len(raw.record.body) for raw in raw_events if raw.record)
+                    if applied >= self._pace.turn_events or size >= self._pace.turn_bytes:
+                        applied = size = 0
                         await asyncio.sleep(0)
                     # Not for every batch: at a thousand a second timers would be a cost.
                     if clock() > renewed + patience / 4:

@@ -180,7 +180,7 @@ async def have_large_shoots(api: Api) -> None:
     await api.have(a_profile(), a_binding(quotas=["quota"]))
     for number in range(LARGE):
         shoot = a_shoot(name=f"large-{number}")
-        shoot["spec"]["preserved"] = [{"number": each} for each in range(40_000)]
+        shoot["spec"]["preserved"] = [{"number": each} for each in range(30_000)]
         assert (await api.create(shoot)).status == 201
 
 

@@ -1,6 +1,7 @@
 """Shoot: a cluster. What quotas count is declared; everything else is preserved as it came."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from apis.garden.v1beta1.bindings import BINDING_PLURALS
 from apis.garden.v1beta1.common import (
@@ -244,15 +245,22 @@ def _progress(obj: Object, _header: Header) -> object:
     return f"{progress}%" if type(progress) is int else None
 
 
+MAX_CONTENT_BYTES: Final = 512 * 1024
+"""Of spec and status together: a third of what etcd takes in one request, so that annotations (256 KiB
+at most), managedFields and the accounts always fit beside it. An ordinary Shoot has one or two KiB, one with a
+thousand worker groups some 200."""
+
 SHOOT = Resource(
     kind="Shoot",
+    max_content_bytes=MAX_CONTENT_BYTES,
     plural="shoots",
     singular="shoot",
     schema=Schema(
         Struct(
             doc="A Kubernetes cluster. It is deleted at the time in its annotation "
             "shoot.garden.sapcloud.io/expirationTimestamp (RFC 3339), which is at most its creation "
-            "plus the shortest clusterLifetimeDays of its quotas unless a sponsor sets it later.",
+            "plus the shortest clusterLifetimeDays of its quotas unless a sponsor sets it later. Fields that "
+            "are not described here are kept as they are; spec and status have at most 512 KiB as JSON.",
             fields={
                 "spec": _SPEC,
                 "status": Struct(doc="The cluster that is there.", preserve_unknown=True),
