@@ -4,7 +4,8 @@ import pytest
 
 from apis.garden.v1beta1.register import CLOUD_PROFILE, QUOTA
 from apis.meta.errors import StatusError
-from quotaapi.endpoints.listing import list_query, watch_query
+from apis.meta.selectors import LabelSelector
+from quotaapi.endpoints.listing import LongSelectors, list_query, watch_query
 
 
 def refusal_of(call, text: str) -> StatusError:
@@ -119,3 +120,37 @@ def test_a_watch_takes_bookmarks_time_and_initial_events() -> None:
 
     assert (wanted.bookmarks, wanted.timeout_seconds, wanted.initial_events) == (True, 7, True)
     assert wanted.query.resource_version == 9
+
+
+LONG = ",".join(f"!key-{number}" for number in range(1_000))
+
+
+def test_long_selectors_of_equal_text_are_parsed_once_while_they_are_in_use() -> None:
+    first, second, other = (
+        watch_query(QUOTA, f"labelSelector={text}&timeoutSeconds={seconds}").query.labels
+        for text, seconds in ((LONG, 1), (LONG, 2), (LONG + ",more", 1))
+    )
+
+    assert first is second
+    assert first is not other
+
+
+def test_short_selectors_are_nobody_elses() -> None:
+    one, other = (list_query(QUOTA, "labelSelector=a%3Db").labels for _ in range(2))
+
+    assert one is not other
+
+
+def test_long_selectors_are_bounded_in_bytes_and_make_room_when_they_are_done_with() -> None:
+    selectors: LongSelectors[LabelSelector] = LongSelectors(max_bytes=2 * len(LONG))
+
+    def parsed(text: str) -> LabelSelector:
+        return selectors.parsed("", text, lambda: LabelSelector.parse(text))
+
+    kept = [parsed(LONG), parsed(LONG)]
+    with pytest.raises(StatusError) as refused:
+        parsed(f"{LONG},!more")
+    assert refused.value.code == 429
+
+    kept.clear()
+    assert parsed(f"{LONG},!more").matches({})
