@@ -102,14 +102,18 @@ _Compact = tuple[bool | str, ...] | Matcher
 """A test of a label that is there: whether its value must be one of those that follow, or must not."""
 
 
+_ABSENT: Final = (True,)
+"""Among no values: a label that is there never is."""
+_PRESENT: Final = (False,)
+
+
 def _compact(requirements: Sequence[Requirement]) -> _Compact:
     """Of texts alone where that is possible: thousands of closures take ten times their text, and
     the garbage collector looks at each of them."""
     if len(requirements) == 1:
         (only,) = requirements
         if only.operator in ("exists", "!"):
-            # Of no value: one that is there is never among them.
-            return (only.operator == "!",)
+            return _ABSENT if only.operator == "!" else _PRESENT
         if only.operator in ("in", "notin") and len(only.values) <= _FEW:
             return (only.operator == "in", *only.values)
     return all_of([each.matcher() for each in requirements])

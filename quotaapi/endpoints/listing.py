@@ -21,7 +21,7 @@ EXACT: Final = "Exact"
 
 Selector = TypeVar("Selector", LabelSelector, FieldSelector)
 
-MAX_LONG_BYTES: Final = 4 * 1024 * 1024
+MAX_LONG_BYTES: Final = 2 * 1024 * 1024
 """Of the texts of all long selectors that are in use."""
 
 
@@ -29,7 +29,7 @@ class LongSelectors(Generic[Selector]):
     """Long selectors while they are in use: requests with the same text share what was parsed, and
     the texts take `max_bytes` at most.
 
-    A parsed selector takes some five times its text, for as long as its watch is open; a client
+    A parsed selector takes some twelve times its text, for as long as its watch is open; a client
     can have many watches, each with a selector as long as a request line may be.
     """
 
@@ -42,7 +42,7 @@ class LongSelectors(Generic[Selector]):
 
         Raises what `parse` raises, and 429 where too much is in use.
         """
-        if len(text) < _LONG:
+        if len(text) < LONG_BYTES:
             return parse()
         found = self._parsed.get((key, text))
         if found is None:
@@ -58,7 +58,7 @@ _FIELDS: Final[LongSelectors[FieldSelector]] = LongSelectors()
 
 _EVERYTHING: Final = LabelSelector.parse("")
 _NO_FIELDS: Final = FieldSelector.parse("", ())
-_LONG: Final = 4 * 1024
+LONG_BYTES: Final = 4 * 1024
 """Five milliseconds of selectors."""
 
 _WHOLE: Final = ListQuery(_EVERYTHING, _NO_FIELDS)
@@ -79,7 +79,7 @@ async def read_query(
 ) -> Parsed:
     """`parse` (`list_query` or `watch_query`) of the request's parameters, which may be long."""
     text = exchange.info.query
-    if len(text) < _LONG:
+    if len(text) < LONG_BYTES:
         return parse(resource, text)
     return await exchange.heavy.run(len(text), parse, resource, text)
 

@@ -26,7 +26,7 @@ from quotaapi.endpoints.api import Api
 from quotaapi.endpoints.encoding import BREATH_JSON, LARGE_JSON_BYTES
 from quotaapi.endpoints.exchange import Exchange
 from quotaapi.endpoints.frames import Framer
-from quotaapi.endpoints.listing import WatchQuery, read_query, watch_query
+from quotaapi.endpoints.listing import LONG_BYTES, WatchQuery, read_query, watch_query
 from quotaapi.endpoints.negotiation import Representation, Shape, streamed
 from quotaapi.registry.heavy import Heavy, breaths
 from quotaapi.registry.rest import ListQuery, Rest
@@ -73,7 +73,8 @@ async def watch(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse:
         ends_at=now + _lifetime(api, wanted),
         bookmark_at=now + _until_bookmark(api),
     )
-    with api.watches.counted():
+    length = len(info.query)
+    with api.watches.counted(length if length >= LONG_BYTES else 0):
         try:
             initial, since = await _starting_point(rest, info.namespace, wanted)
             async with rest.watch(info.namespace, wanted.query, since) as subscription:

@@ -4,6 +4,12 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
+from typing import Final
+
+from apis.meta import errors
+
+MAX_QUERY_BYTES: Final = 8 * 1024 * 1024
+"""Of the long queries of all open watches."""
 
 
 class Watches:
@@ -13,6 +19,7 @@ class Watches:
         self._waiting: set[asyncio.Timeout] = set()
         self._ended = False
         self.open = 0
+        self._query_bytes = 0
 
     @property
     def ended(self) -> bool:
@@ -26,12 +33,18 @@ class Watches:
             timeout.reschedule(now)
 
     @contextmanager
-    def counted(self) -> Iterator[None]:
+    def counted(self, long_query_bytes: int = 0) -> Iterator[None]:
+        """`long_query_bytes`: of its request's query, where that is long: it is kept as long as the
+        watch is open, four times. Raises 429 where there are too many."""
+        if self._query_bytes + long_query_bytes > max(MAX_QUERY_BYTES, long_query_bytes):
+            raise errors.too_many_requests("Too many long selectors, please try again later.")
         self.open += 1
+        self._query_bytes += long_query_bytes
         try:
             yield
         finally:
             self.open -= 1
+            self._query_bytes -= long_query_bytes
 
     def interruptible(self) -> "_Interruptible":
         """`async with`: raises TimeoutError out of the block when the server ends."""

@@ -12,6 +12,7 @@ from apis.meta.resource import Resource
 from apis.meta.times import format_rfc3339
 from apis.meta.transaction import Conflict, Object, Record
 from quotaapi.registry import interpret, reading, update
+from quotaapi.registry.heavy import Breath, breaths
 from quotaapi.registry.metadata import PROPAGATION_FINALIZERS
 from quotaapi.registry.options import DeleteOptions, Written
 from quotaapi.registry.rest import ListQuery
@@ -22,8 +23,9 @@ from storage.interface import Page
 PAGE_SIZE = 500
 """How many objects of a collection are held in memory at a time besides what is answered."""
 
-AT_ONCE = 32
-"""How many objects of a collection are deleted side by side: they share transactions."""
+AT_ONCE = Breath(32, 1024 * 1024)
+"""What of a collection is deleted side by side: they share transactions. Of large ones few: decoded
+they are tens of thousands of values each, and all that are there at once are the garbage collector's."""
 
 
 async def delete(
@@ -161,9 +163,8 @@ async def delete_collection(
     while True:
         page = await reading.list_page(machinery, namespace, page_query)
         version = version or page.resource_version
-        for start in range(0, len(page.records), AT_ONCE):
-            chunk = page.records[start : start + AT_ONCE]
-            deleted += await _delete_all(machinery, user, chunk, options)
+        for some in breaths(page.records, AT_ONCE):
+            deleted += await _delete_all(machinery, user, some, options)
         if query.limit or not page.continue_token:
             return Page(deleted, version, page.continue_token, page.remaining)
         page_query = replace(

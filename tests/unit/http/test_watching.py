@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from quotaapi.endpoints.watching import Watches
+from apis.meta.errors import StatusError
+from quotaapi.endpoints.watching import MAX_QUERY_BYTES, Watches
 
 
 async def test_the_end_wakes_a_watch_that_waits() -> None:
@@ -44,3 +45,15 @@ async def test_a_watch_that_does_not_wait_is_forgotten() -> None:
     watches.end()
 
     assert watches.ended
+
+
+def test_long_queries_of_open_watches_are_bounded() -> None:
+    watches = Watches()
+    with watches.counted(MAX_QUERY_BYTES):
+        with pytest.raises(StatusError) as refused, watches.counted(1):
+            pass
+        with watches.counted():
+            assert watches.open == 2
+    assert refused.value.code == 429
+    with watches.counted(MAX_QUERY_BYTES + 1):
+        assert watches.open == 1
