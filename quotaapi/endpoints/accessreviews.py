@@ -137,7 +137,7 @@ async def _review(exchange: Exchange, kind: str) -> Object:
         read: Object = (await read_object(exchange, kind)).value
         return read
     try:
-        return protobuf.decode(await read_body(exchange.request), _PROTOBUF[kind])
+        return protobuf.decode(await read_body(exchange), _PROTOBUF[kind])
     except ValueError as error:
         raise errors.unrecognized(kind, str(error)) from None
 

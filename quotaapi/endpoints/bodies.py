@@ -26,7 +26,7 @@ _TYPE_META: Final = (
 async def read_object(exchange: Exchange, kind: str) -> Decoded:
     """The object of a create or update; a mapping for certain. Raises 400, 413, 415."""
     media_type = body_type(exchange.header("Content-Type"), MEDIA_TYPES)
-    data = await read_body(exchange.request)
+    data = await read_body(exchange)
     try:
         decoded = await decode(exchange, _DECODERS[media_type], data)
     except codec.DecodeError as error:
@@ -53,7 +53,7 @@ async def decode(exchange: Exchange, decoder: Callable[[bytes], T], data: bytes)
 
 async def read_options(exchange: Exchange) -> Any:
     """The body of a delete, decoded; ABSENT where there is none, as mostly. Raises 400, 413, 415."""
-    data = await read_body(exchange.request)
+    data = await read_body(exchange)
     if not data:
         return ABSENT
     media_type = body_type(exchange.header("Content-Type"), MEDIA_TYPES)

@@ -11,7 +11,7 @@ from apis.meta import errors
 from apis.meta.request import ANONYMOUS, UserInfo
 from quotaapi.endpoints.longanswer import Outgoing
 from quotaapi.endpoints.requestinfo import RequestInfo
-from quotaapi.registry.heavy import Heavy
+from quotaapi.registry.heavy import LARGE_BYTES, Heavy
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
 """kube-apiserver's limit for a request's body."""
@@ -41,9 +41,10 @@ Handler = Callable[[Exchange], Awaitable[web.StreamResponse]]
 """Raises StatusError for every answer that is no success."""
 
 
-async def read_body(request: web.BaseRequest) -> bytes:
-    """The whole body. Raises 413 as soon as it is known to be too long, the rest is not read; and
-    408 for one that does not come in BODY_SECONDS."""
+async def read_body(exchange: Exchange) -> bytes:
+    """The whole body. Raises 413 as soon as it is known to be too long, the rest is not read; 408
+    for one that does not come in BODY_SECONDS; 429 for a large one while too many are coming."""
+    request = exchange.request
     if (request.content_length or 0) > MAX_BODY_BYTES:
         raise _too_large()
     if not request.body_exists:
@@ -53,9 +54,9 @@ async def read_body(request: web.BaseRequest) -> bytes:
     limit = asyncio.timeout(BODY_SECONDS)
     try:
         if request.content.is_eof():  # has come with the head: no timer is needed
-            return await _read(request)
+            return await _read(exchange)
         async with limit:
-            return await _read(request)
+            return await _read(exchange)
     except web.RequestPayloadError as error:
         raise errors.bad_request(f"malformed request body: {error}") from error
     except TimeoutError:
@@ -64,15 +65,23 @@ async def read_body(request: web.BaseRequest) -> bytes:
         raise errors.request_timeout(f"the body did not come within {BODY_SECONDS:g}s") from None
 
 
-async def _read(request: web.BaseRequest) -> bytes:
+async def _read(exchange: Exchange) -> bytes:
+    heavy, content = exchange.heavy, exchange.request.content
     chunks: list[bytes] = []
-    size = 0
-    while chunk := await request.content.readany():
-        size += len(chunk)
-        if size > MAX_BODY_BYTES:
-            raise _too_large()
-        chunks.append(chunk)
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    size = counted = 0
+    try:
+        while chunk := await content.readany():
+            size += len(chunk)
+            if size > MAX_BODY_BYTES:
+                raise _too_large()
+            if size > LARGE_BYTES:
+                heavy.arrived(size - counted)
+                counted = size
+            chunks.append(chunk)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    finally:
+        if counted:
+            heavy.arrived(-counted)
 
 
 async def _invite(request: web.BaseRequest) -> None:

@@ -34,7 +34,7 @@ _NO_DEFAULT: Final = "none"
 async def patch(api: Api, rest: Rest, exchange: Exchange) -> web.StreamResponse:
     media_type = body_type(exchange.header("Content-Type"), MEDIA_TYPES, _NO_DEFAULT)
     representation = accepted(exchange.header("Accept"))
-    data = await read_body(exchange.request)
+    data = await read_body(exchange)
     if media_type == APPLY:
         return await _apply(api, rest, exchange, representation, data)
     info = exchange.info

@@ -57,6 +57,7 @@ class Heavy:
         self._max_waiting_bytes = max_waiting_bytes
         self._turns = _Turns(threads)
         self.waiting_bytes = 0
+        self.arriving_bytes = 0
 
     async def begin(self, size: int, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """As `run`, for the first step of a request. Raises 429 where too many bytes wait."""
@@ -76,6 +77,13 @@ class Heavy:
         if size < LARGE_BYTES:
             return step(*args, **kwargs)
         return await self._run(size, lambda: step(*args, **kwargs), begins=False)
+
+    def arrived(self, size: int) -> None:
+        """More bytes of a large body that has not come as a whole; negative: they are accounted for
+        elsewhere. Raises 429 where too many have come."""
+        if size > 0 and self.arriving_bytes + size > self._max_waiting_bytes:
+            raise errors.too_many_requests("Too many large requests, please try again later.")
+        self.arriving_bytes += size
 
     @contextmanager
     def holding(self, size: int) -> Iterator[None]:

@@ -40,6 +40,9 @@ from storage.versioner import LAST_POSITION, list_version, position_of, revision
 PAGE_KEYS = 1_000
 """Keys per range request to etcd where the client set no smaller limit."""
 
+RANGES_AT_ONCE = 4
+"""Answers of etcd's are decoded as a whole, which takes some ten times their records."""
+
 
 _LOOK_OBJECTS = 16
 """Objects that a selector judges between two looks at the clock."""
@@ -83,6 +86,7 @@ class CacheReader:
         self._replay = replay
         self._extracts = extracts
         self._patience = patience
+        self._ranges = asyncio.Semaphore(RANGES_AT_ONCE)
         self._whole: WeakValueDictionary[str, Page] = WeakValueDictionary()
 
     @property
@@ -236,12 +240,13 @@ class CacheReader:
             size = PAGE_KEYS
             if limit and predicate is None:
                 size = min(PAGE_KEYS, limit - len(records))
-            page = await self._backend.range(
-                prefix, start_after=start_after, limit=size, revision=revision
-            )
+            async with self._ranges:
+                page = await self._backend.range(
+                    prefix, start_after=start_after, limit=size, revision=revision
+                )
             revision = revision or page.revision
             version = list_version(revision)
-            for index, record in enumerate(page.records, 1):
+            for index, record in enumerate(map(self._shared, page.records), 1):
                 if predicate is None or predicate(self._facts(record)):
                     records.append(record)
                     if len(records) == limit and (page.more or index < len(page.records)):
@@ -254,6 +259,13 @@ class CacheReader:
             if not page.more or not page.records:
                 return Page(records, version)
             start_after = page.records[-1].key
+
+    def _shared(self, record: Record) -> Record:
+        """The cache's own, where it is the same: lists of the past share what has not changed."""
+        cached = self._cache.record(record.key)
+        if cached is None or cached.mod_revision != record.mod_revision:
+            return record
+        return cached if cached == record else record
 
     def _facts(self, record: Record) -> Facts:
         resource = store_prefix(record.key).split("/")[1]

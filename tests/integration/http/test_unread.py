@@ -1,12 +1,14 @@
 """Clients that do not read their answers."""
 
 import asyncio
+import contextlib
 import gzip
 import socket
 from pathlib import Path
 
 import pytest
 
+from quotaapi.registry.heavy import MAX_WAITING_BYTES
 from tests.fakes.http_server import QUOTAS, HttpServer, http_server
 
 COUNT = 40
@@ -133,4 +135,39 @@ async def test_requests_that_follow_an_unread_answer_are_not_carried_out(
             await until_connections(server, 0)
             assert len(server.quotas.queries) == 1
         finally:
+            writer.transport.abort()
+
+
+async def test_large_bodies_that_do_not_end_are_bounded_and_small_ones_come_through(
+    server: HttpServer,
+) -> None:
+    """Each sends two of three megabytes and then nothing."""
+    writers = []
+    head = (
+        f"POST {QUOTAS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer alice-token\r\n"
+        "Content-Type: application/json\r\nContent-Length: 3000000\r\n\r\n"
+    ).encode()
+    refused = 0
+    try:
+        for _ in range(MAX_WAITING_BYTES // 2_000_000 + 2):
+            reader, writer = await asyncio.open_connection(
+                "127.0.0.1", server.port, ssl=server.client_ssl()
+            )
+            writers.append(writer)
+            writer.write(head + b" " * 2_000_000)
+            with contextlib.suppress(TimeoutError, ConnectionError):
+                async with asyncio.timeout(0.3):
+                    await writer.drain()
+                    refused += b" 429 " in await reader.readuntil(b"\r\n")
+        assert refused
+
+        quota = {
+            "apiVersion": "garden.sapcloud.io/v1beta1",
+            "kind": "Quota",
+            "metadata": {"name": "s"},
+        }
+        async with server.session.post(QUOTAS, json=quota) as answer:
+            assert answer.status == 201, await answer.text()
+    finally:
+        for writer in writers:
             writer.transport.abort()
