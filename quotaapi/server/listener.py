@@ -32,6 +32,9 @@ HEAD_SECONDS: Final = 32.0
 UNREAD_SECONDS: Final = 60.0
 """How long a connection's buffers may stay full: as long as a request takes at most by default."""
 
+READ_AHEAD: Final = 4
+"""Requests of a client that sends on without waiting for answers, beyond which nothing is read."""
+
 BACKLOG: Final = 1024
 
 _VERSIONS: Final = (HttpVersion11, HttpVersion10)
@@ -58,6 +61,8 @@ class _Connection(RequestHandler):
         if isinstance(transport, asyncio.WriteTransport):
             transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         self._unread_timer = None
+        # Heads that were read ahead of their turn: of each there may be megabytes.
+        self._max_msg_queue_size, self._msg_queue_resume_size = READ_AHEAD, 1
         self._head_timer = self._loop.call_later(HEAD_SECONDS, self.force_close)
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -81,6 +86,8 @@ class _Connection(RequestHandler):
         if self._unread_timer is not None:
             self._unread_timer.cancel()
             self._unread_timer = None
+        # Heads that were read ahead of their turn: of each there may be megabytes.
+        self._max_msg_queue_size, self._msg_queue_resume_size = READ_AHEAD, 1
 
     def data_received(self, data: bytes) -> None:
         heads = self._request_count

@@ -39,13 +39,13 @@ async def asking(server: HttpServer, path: str = QUOTAS, more: str = "") -> asyn
 
 
 async def until_running(server: HttpServer, count: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while server.reads.running != count:  # noqa: ASYNC110 -- a counter
             await asyncio.sleep(0.01)  # requests are on their way, and end by timers
 
 
 async def until_connections(server: HttpServer, count: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while server.listener.connections != count:  # noqa: ASYNC110 -- a counter
             await asyncio.sleep(0.01)  # the connections end by timers
 
@@ -108,15 +108,15 @@ async def test_what_is_compressed_in_pieces_is_one_stream(server: HttpServer) ->
 
 
 async def test_a_large_object_is_written_within_its_request(certificates: Path) -> None:
-    async with http_server(certificates, timeout_seconds=1.0) as server:
-        metadata = {"name": "large", "namespace": "ns", "uid": "u", "text": "x" * 20_000_000}
+    async with http_server(certificates, timeout_seconds=2.0) as server:
+        metadata = {"name": "large", "namespace": "ns", "uid": "u", "text": "x" * 10_000_000}
         server.quotas._store(
             "ns", "large", {"apiVersion": "v", "kind": "Quota", "metadata": metadata}
         )
         for path in (f"{QUOTAS}/large", f"{QUOTAS}/large?pretty=1"):
             writer = await asking(server, path)
             try:
-                await until_running(server, 1)
+                await until_connections(server, 1)
                 await until_connections(server, 0)
             finally:
                 writer.transport.abort()
