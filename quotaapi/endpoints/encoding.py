@@ -52,10 +52,13 @@ class LongObject:
         for records in breaths(self.records, breath):
             size = sum(len(record.body) for record in records)
             if size <= breath.record_bytes:  # a single one may be larger
-                yield encode(self.make(records))
+                async with heavy.turn:
+                    items = encode(self.make(records))
+                await asyncio.sleep(0)
             else:
-                yield await heavy.run(size, lambda batch: encode(self.make(batch)), records)
-            await asyncio.sleep(0)
+                items = await heavy.run(size, lambda batch: encode(self.make(batch)), records)
+            yield items
+            del items
 
 
 async def plain_body(head: bytes, records: Sequence[Record], tail: bytes) -> Body:

@@ -29,7 +29,8 @@ that are longer than a piece take MAX_PRIVATE_BYTES at most all together; beyond
 429. A write's answer is written whatever there is: its client must hear of it.
 
 *One piece at a time.* Some hundred answers that are ready to go on would keep everybody else
-waiting for as many pieces. They take turns, one in each turn of the event loop.
+waiting for as many pieces, and have as many decoded. They are made and written in turns, one in each
+turn of the event loop.
 """
 
 import asyncio
@@ -99,9 +100,12 @@ class Body:
 class Outgoing:
     """Writers of long answers take turns: one of them works in each turn of the event loop."""
 
-    def __init__(self, *, max_private_bytes: int = MAX_PRIVATE_BYTES) -> None:
+    def __init__(
+        self, turn: asyncio.Lock | None = None, *, max_private_bytes: int = MAX_PRIVATE_BYTES
+    ) -> None:
+        """`turn`: of those who make long answers, too (`Heavy`)."""
         self._max_private_bytes = max_private_bytes
-        self._turn = asyncio.Lock()
+        self._turn = turn or asyncio.Lock()
         self.private_bytes = 0
         """Of answers under way that were made as a whole and belong to one client each."""
 

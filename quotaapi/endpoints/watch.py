@@ -193,10 +193,12 @@ async def _write_state(running: _Watch, state: Page) -> None:
     for records in breaths(state.records, BREATH_JSON):
         size = sum(len(record.body) for record in records)
         if framer.plain or size <= LARGE_JSON_BYTES:
-            await _write(running, lines(records))
+            async with running.heavy.turn:
+                data = lines(records)
+            await asyncio.sleep(0)
         else:
-            await _write(running, await running.heavy.run(size, lines, records))
-        await asyncio.sleep(0)
+            data = await running.heavy.run(size, lines, records)
+        await _write(running, data)
     if running.wanted.initial_events and running.wanted.bookmarks:
         end = framer.bookmark(state.resource_version, ends_initial_events=True)
         await _write(running, end)

@@ -75,7 +75,12 @@ def build(filters: Filters, endpoints: Handler) -> WebHandler:
     handler = filters.counts.wrap(handler)
     if filters.log_requests:
         handler = with_request_log(handler, time.monotonic)
-    clock, new_id, heavy, outgoing = filters.clock, filters.new_id, filters.heavy, Outgoing()
+    clock, new_id, heavy, outgoing = (
+        filters.clock,
+        filters.new_id,
+        filters.heavy,
+        Outgoing(filters.heavy.turn),
+    )
     parse = requestinfo.parse
 
     async def handle(request: web.BaseRequest) -> web.StreamResponse:

@@ -56,6 +56,8 @@ class Heavy:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="heavy")
         self._max_waiting_bytes = max_waiting_bytes
         self._turns = _Turns(threads)
+        self.turn = asyncio.Lock()
+        """Held by who works on the loop for long, for one piece: one of them in each of its turns."""
         self.waiting_bytes = 0
         self.arriving_bytes = 0
 
