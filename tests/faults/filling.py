@@ -1,10 +1,11 @@
-"""Very many objects, put into etcd past the server: to create them would take longer than the test."""
+"""etcd, spoken to past the server; very many objects, which to create would take longer than the test."""
 
 import base64
 import uuid
 
+import aiohttp
+
 from apis.meta import codec
-from tests.faults.scenarios.storage import call
 
 KEY = "/registry/garden.sapcloud.io/quotas/garden-trial"
 _AT_ONCE = 100
@@ -33,3 +34,15 @@ async def fill(etcd_url: str, count: int, *, like: str = "quota", padding: int =
 
 def _encoded(data: bytes) -> str:
     return base64.b64encode(data).decode()
+
+
+async def call(
+    etcd_url: str, method: str, body: dict[str, object]
+) -> dict[str, list[dict[str, str]]]:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{etcd_url}/v3/{method}", json=body) as answer,
+    ):
+        found: dict[str, list[dict[str, str]]] = await answer.json(content_type=None)
+        assert answer.status == 200 or "compacted" in str(found), found
+        return found

@@ -176,9 +176,9 @@ async def test_a_selector_of_thousands_costs_its_watchers_no_more_than_a_short_o
     assert long < 3 * short, f"{long * 1000:.0f} ms against {short * 1000:.0f} ms"
 
 
-async def have_large_shoots(api: Api) -> None:
+async def have_large_shoots(api: Api, count: int = LARGE) -> None:
     await api.have(a_profile(), a_binding(quotas=["quota"]))
-    for number in range(LARGE):
+    for number in range(count):
         shoot = a_shoot(name=f"large-{number}")
         shoot["spec"]["preserved"] = [{"number": each} for each in range(30_000)]
         assert (await api.create(shoot)).status == 201
@@ -210,3 +210,17 @@ async def test_nobody_waits_for_a_watch_of_large_objects_in_another_shape(served
         accept = f"application/json;as={what};v=v1;g=meta.k8s.io"
         worked = await loop_time_of_state(server, session, accept)
         assert worked < 2 * as_stored, f"{what}: {worked * 1000:.0f} ms"
+
+
+async def delete_shoots(session: aiohttp.ClientSession) -> int:
+    """As if, as `delete_many`."""
+    path = f"{GROUP_PATH}/namespaces/garden-trial/shoots?dryRun=All"
+    async with session.delete(path) as answer:
+        assert answer.status == 200
+        return len(await answer.read())
+
+
+async def test_nobody_waits_for_a_deletion_of_large_objects(served: Served) -> None:
+    await have_large_shoots(Api(served[1]), 30)
+
+    assert await shortest_wait(served, delete_shoots) < WAIT_SECONDS

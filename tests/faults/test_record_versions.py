@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.builders import a_binding, a_profile, a_quota, a_shoot
+from tests.faults.filling import call
 from tests.faults.load import Load, have_world
-from tests.faults.scenarios.storage import call
 from tests.harness.api import Api
 from tests.harness.etcd import assert_exact, running_etcd
 from tests.harness.server import ServerProcess

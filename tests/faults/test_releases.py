@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 
 from tests.builders import a_shoot
+from tests.faults.filling import call
 from tests.faults.load import NAMESPACES, Load, have_world
 from tests.faults.releases import (
     NEXT_FORMAT,
@@ -20,7 +21,6 @@ from tests.faults.releases import (
     next_release,
     release_after_next,
 )
-from tests.faults.scenarios.storage import call
 from tests.harness.api import Api
 from tests.harness.etcd import assert_exact, running_etcd
 from tests.harness.server import ROOT, ServerProcess

@@ -13,6 +13,7 @@ import aiohttp
 
 from apis.meta.keys import INTERNAL
 from tests.etcd_process import EtcdProcess
+from tests.faults.filling import call
 from tests.faults.load import Load
 from tests.faults.rig import Bounds, one_etcd, rig
 
@@ -77,18 +78,6 @@ async def _make_room(etcd_url: str) -> None:
     alarms = await call(etcd_url, "maintenance/alarm", {"action": "GET"})
     for alarm in alarms.get("alarms", ()):
         await call(etcd_url, "maintenance/alarm", {"action": "DEACTIVATE", **alarm})
-
-
-async def call(
-    etcd_url: str, method: str, body: dict[str, object]
-) -> dict[str, list[dict[str, str]]]:
-    async with (
-        aiohttp.ClientSession() as session,
-        session.post(f"{etcd_url}/v3/{method}", json=body) as answer,
-    ):
-        found: dict[str, list[dict[str, str]]] = await answer.json(content_type=None)
-        assert answer.status == 200 or "compacted" in str(found), found
-        return found
 
 
 async def keys(etcd_url: str) -> list[str]:
