@@ -221,6 +221,6 @@ async def delete_shoots(session: aiohttp.ClientSession) -> int:
 
 
 async def test_nobody_waits_for_a_deletion_of_large_objects(served: Served) -> None:
-    await have_large_shoots(Api(served[1]), 30)
+    await have_large_shoots(Api(served[1]), 10)
 
     assert await shortest_wait(served, delete_shoots) < WAIT_SECONDS
