@@ -10,6 +10,7 @@ The 100 ms are for an etcd that another tenant moves on: the cache hears of its 
 watch may therefore also begin at a version that etcd has and the cache has not heard of.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
