@@ -290,6 +290,9 @@ class CacheReader:
         if not await self._reflector.wait_until_synced(self._patience.future_seconds):
             raise Unavailable("the watch cache has not been loaded")
         revision = revision_of(since)
+        if since and not revision:
+            # No client has seen a version of etcd's first, empty revision.
+            raise Expired(f"too old resource version: {since} ({self._cache.version})")
         if revision > self._cache.revision:
             current = await self._backend.current_revision()
             if current < revision:

@@ -273,6 +273,15 @@ async def test_a_page_whose_version_is_compacted_has_expired() -> None:
             await stack.reader.list(SHOOTS, ListOptions(continue_token=page.continue_token))
 
 
+@pytest.mark.parametrize("since", [1, 999])
+async def test_a_watch_from_before_the_first_revision_is_too_old(since: int) -> None:
+    backend = await _filled()
+    async with running(backend, backend.commit) as stack:
+        with pytest.raises(Expired, match=f"too old resource version: {since} "):
+            async with stack.reader.watch(SHOOTS, since, None):
+                pass
+
+
 async def test_a_foreign_continue_token_is_refused() -> None:
     backend = await _filled()
     async with running(backend, backend.commit) as stack:

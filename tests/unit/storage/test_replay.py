@@ -75,7 +75,7 @@ async def test_a_resumption_inside_a_revision_is_told_the_rest_of_it() -> None:
     await backend.commit(Transaction({}, [Delete(keys[0]), a_put(keys[1]), Delete(keys[2])]))
     everything = [2000, 2001, 2002, 2003, 3000, 3001, 3002]
     async with running(backend, backend.commit) as stack:
-        for since in (1, 999, 1000, 1999, *everything):
+        for since in (1000, 1999, *everything):
             later = [version for version in everything if version > since]
             assert await _all(stack, since, len(later)) == later
 
