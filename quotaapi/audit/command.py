@@ -23,7 +23,7 @@ SHOWN_VIOLATIONS = 20
 DESCRIPTION = (
     "Read etcd revision by revision and check at each that every quota's and every ledger's sum "
     "is exact. Only reads; may run beside serving replicas. Exit code 0: exact, 1: not, "
-    "2: the history could not be read."
+    "2: no verdict, since the history could not be read or there is none."
 )
 
 
@@ -44,8 +44,14 @@ def run(arguments: Sequence[str]) -> int:
     add("--etcd-cafile", metavar="FILE", default="", help="CA of the etcd servers")
     add("--etcd-certfile", metavar="FILE", default="", help="client certificate for etcd")
     add("--etcd-keyfile", metavar="FILE", default="", help="key of --etcd-certfile")
-    add("--from-revision", type=int, metavar="N", default=0, help="default: the oldest there is")
-    add("--to-revision", type=int, metavar="N", default=0, help="default: the newest")
+    add(
+        "--from-revision",
+        type=_revision,
+        metavar="N",
+        default=0,
+        help="default: the oldest there is",
+    )
+    add("--to-revision", type=_revision, metavar="N", default=0, help="default: the newest")
     add(
         "--growth",
         action="store_true",
@@ -53,6 +59,13 @@ def run(arguments: Sequence[str]) -> int:
     )
     add("--json", action="store_true", help="one JSON object instead of text")
     return asyncio.run(_run(parser.parse_args(arguments)))
+
+
+def _revision(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{number} is no revision")
+    return number
 
 
 async def _run(options: argparse.Namespace) -> int:
@@ -67,8 +80,9 @@ async def _run(options: argparse.Namespace) -> int:
         async with _open(options) as backend:
             span = Span(options.from_revision, options.to_revision)
             span = await audit(backend, span, auditor, report)
-    except (Unreadable, StorageError, Unavailable) as error:
-        print(f"quotaapi audit: {type(error).__name__}: {error}", file=sys.stderr)
+    except (Unreadable, StorageError, Unavailable, OSError) as error:
+        where = options.etcd_servers or f"the etcd of {options.data_dir.absolute()}"
+        print(f"quotaapi audit: {options.etcd_prefix} in {where}: {error}", file=sys.stderr)
         return 2
     _print(span, auditor, violations, as_json=options.json)
     return 1 if violations else 0

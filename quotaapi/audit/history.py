@@ -40,13 +40,25 @@ async def audit(
 
     Raises Unreadable, StorageError, Unavailable.
     """
-    last = span.last or await backend.current_revision()
+    newest = await backend.current_revision()
+    last = span.last or newest
     first = span.first or await _oldest(backend, last)
     if first > last:
         raise Unreadable(f"revision {first} is after revision {last}")
-    for violation in auditor.load(first, await _everything(backend, first)):
+    if last > newest:
+        raise Unreadable(f"revision {last} has not been made: the newest is {newest}")
+    try:
+        begun = await _everything(backend, first)
+    except Expired:
+        oldest = await _oldest(backend, newest)
+        raise Unreadable(
+            f"revision {first} is compacted: the oldest that etcd has is {oldest}"
+        ) from None
+    for violation in auditor.load(first, begun):
         report(violation)
     await _follow(backend, Span(first, last), auditor, report)
+    if not (auditor.versions or auditor.statistics.changes):
+        raise Unreadable(f"from revision {first} to {last} nothing lies there")
     return Span(first, last)
 
 

@@ -33,8 +33,8 @@ async def embedded_endpoint(data_dir: Path) -> AsyncIterator[str]:
     if (running := running_endpoint(directory)) is not None:
         yield running
         return
-    if not directory.is_dir():
-        raise Unreadable(f"{data_dir} has no etcd's data")
+    if not (directory / "etcd" / "member").is_dir():
+        raise Unreadable(f"no server has had an etcd of its own in {data_dir}")
     etcd = EmbeddedEtcd(directory)
     try:
         await etcd.start()

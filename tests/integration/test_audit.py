@@ -134,7 +134,24 @@ def test_a_history_that_was_compacted_is_read_from_where_it_begins(filled: str) 
     statistics = assert_exact(filled)
 
     assert (statistics["firstRevision"], statistics["lastRevision"]) == (newest - 2, newest)
-    assert audit(filled, "--from-revision", "1")[0] == 2
+    code, text = audit(filled, "--from-revision", "1")
+    assert (code, f"the oldest that etcd has is {newest - 2}" in text) == (2, True), text
+    code, text = audit(filled, "--to-revision", str(newest + 1))
+    assert (code, f"the newest is {newest}" in text) == (2, True), text
+
+
+def test_a_prefix_under_which_nothing_lies_is_no_verdict(filled: str) -> None:
+    code, text = audit(filled, "--etcd-prefix", "/registrie")
+
+    assert (code, f"/registrie in {filled}: " in text) == (2, True), text
+    assert "nothing lies there" in text
+
+
+@pytest.mark.parametrize("option", ["--etcd-cafile", "--etcd-certfile"])
+def test_a_file_that_cannot_be_read_is_no_verdict(filled: str, option: str) -> None:
+    code, text = audit(filled, option, "/absent.pem")
+
+    assert (code, "/absent.pem" in text, "Traceback" in text) == (2, True, False), text
 
 
 def test_what_others_keep_in_the_same_etcd_is_passed_over(filled: str) -> None:
@@ -170,5 +187,14 @@ def test_the_data_of_an_embedded_etcd_is_audited_while_its_server_runs_and_after
 def test_a_directory_without_data_is_no_verdict(tmp_path: Path) -> None:
     code, text = audit_data(tmp_path)
 
-    assert (code, "has no etcd's data" in text) == (2, True)
+    assert (code, "no server has had an etcd of its own" in text) == (2, True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_nor_is_a_directory_whose_etcd_never_began(tmp_path: Path) -> None:
+    (tmp_path / "etcd").mkdir()
+
+    code, text = audit_data(tmp_path)
+
+    assert (code, "no server has had an etcd of its own" in text) == (2, True)
+    assert list((tmp_path / "etcd").iterdir()) == []
