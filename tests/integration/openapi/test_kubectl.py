@@ -73,7 +73,7 @@ def test_explain_knows_every_field_of_a_kind(kubectl, resource) -> None:
 def test_explain_describes_a_field(kubectl) -> None:
     shown = kubectl.output("explain", "quotas.spec.clusterLifetimeDays")
 
-    assert "Days after which a cluster is deleted." in shown
+    assert "Days from its creation after which a cluster is deleted" in shown
     assert "<integer>" in shown
 
 
