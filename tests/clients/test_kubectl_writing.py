@@ -79,6 +79,31 @@ def test_an_unknown_field_is_refused(kubectl, team) -> None:
     assert "nope" in said
 
 
+def test_a_field_that_is_almost_a_counted_one_is_refused_or_told(kubectl, namespace) -> None:
+    """kubectl asks for strict validation by itself."""
+    profile = a_profile(name=f"slip-{namespace}")
+    profile["spec"]["aws"]["constraints"]["machineTypes"][0]["gpus"] = "8"
+
+    refused = kubectl.complaint("apply", "-f", "-", objects=[profile])
+    told = kubectl("apply", "--validate=warn", "-f", "-", objects=[profile])
+
+    slip = 'unknown field "spec.aws.constraints.machineTypes[0].gpus"'
+    assert slip in refused
+    assert 'did you mean "gpu"?' in refused
+    assert told.returncode == 0
+    assert f"Warning: {slip}" in told.stderr
+
+
+def test_a_quota_that_limits_nothing_is_told_so(kubectl, namespace) -> None:
+    empty = a_quota(name="empty", namespace=namespace)
+    empty["spec"]["metrics"] = {}
+
+    told = kubectl("create", "-f", "-", objects=[empty])
+
+    assert told.returncode == 0
+    assert "Warning: spec.metrics: is empty: clusters are limited by nothing" in told.stderr
+
+
 def test_a_generated_name_is_printed(kubectl, team) -> None:
     team["metadata"].pop("name")
     team["metadata"]["generateName"] = "team-"
