@@ -16,15 +16,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from quotaapi.server.channel import Channel, Message
-from quotaapi.server.listener import BACKLOG
+from quotaapi.server.listener import BACKLOG, PAUSE_SECONDS
 
 _log = logging.getLogger(__name__)
 
 _AT_ONCE: Final = 64
 """Accepted before anything else gets its turn."""
-
-_PAUSE_SECONDS: Final = 1.0
-"""Without accepting, after the system had no descriptor left."""
 
 _QUIET_TICKS: Final = 2
 """A worker that has not reported for so long gets connections only when all are like that."""
@@ -144,9 +141,9 @@ class Distributor:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                _log.error("no connections for %g s: %s", _PAUSE_SECONDS, error)
+                _log.error("no connections for %g s: %s", PAUSE_SECONDS, error)
                 self._pause()
-                asyncio.get_running_loop().call_later(_PAUSE_SECONDS, self._resume)
+                asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._resume)
                 return
             self.hand(connection)
             if self._waiting:

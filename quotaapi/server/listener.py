@@ -6,7 +6,7 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import Final
+from typing import Final, cast
 
 from aiohttp import HttpVersion10, HttpVersion11, web
 from aiohttp.web_protocol import RequestHandler
@@ -37,6 +37,12 @@ READ_AHEAD: Final = 4
 
 BACKLOG: Final = 1024
 
+UNSENT_BYTES: Final = 128 * 1024
+"""Of a connection, in the system's buffers, beside what is on its way."""
+
+PAUSE_SECONDS: Final = 1.0
+"""Without accepting, after the system had no descriptor left."""
+
 _VERSIONS: Final = (HttpVersion11, HttpVersion10)
 _SHOWN: Final = 100
 
@@ -58,8 +64,9 @@ class _Connection(RequestHandler):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        if isinstance(transport, asyncio.WriteTransport):
-            transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+        # A cast: uvloop's transports are of no class of asyncio's.
+        outgoing = cast("asyncio.WriteTransport", transport)
+        outgoing.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         self._unread_timer = None
         # Heads that were read ahead of their turn: of each there may be megabytes.
         self._max_msg_queue_size, self._msg_queue_resume_size = READ_AHEAD, 1
@@ -86,8 +93,6 @@ class _Connection(RequestHandler):
         if self._unread_timer is not None:
             self._unread_timer.cancel()
             self._unread_timer = None
-        # Heads that were read ahead of their turn: of each there may be megabytes.
-        self._max_msg_queue_size, self._msg_queue_resume_size = READ_AHEAD, 1
 
     def data_received(self, data: bytes) -> None:
         heads = self._request_count
@@ -160,6 +165,8 @@ class Listener:
         self._runner = web.ServerRunner(server)
         self._context = context
         self._shaking_hands = 0
+        self._listening: socket.socket | None = None
+        self._handshakes: set[asyncio.Task[None]] = set()
 
     @property
     def connections(self) -> int:
@@ -191,13 +198,43 @@ class Listener:
 
     async def start(self, address: str, port: int) -> int:
         """The port that was opened: `port`, or any where that is 0. Raises OSError."""
-        await self._runner.setup()
-        site = web.SockSite(
-            self._runner, bound(address, port), ssl_context=self._context, backlog=BACKLOG
-        )
-        await site.start()
-        opened: int = self._runner.addresses[0][1]
+        await self.open()
+        self._listening = bound(address, port)
+        self._listening.setblocking(False)
+        self._listening.listen(BACKLOG)
+        self._accept_on()
+        opened: int = self._listening.getsockname()[1]
         return opened
+
+    def _accept_on(self) -> None:
+        if self._listening is not None:
+            asyncio.get_running_loop().add_reader(self._listening.fileno(), self._accept)
+
+    def _accept(self) -> None:
+        """One connection in each turn of the loop: hundreds that come together wait for each other's
+        handshakes, of a millisecond each, and nobody else does."""
+        if self._listening is None:
+            return
+        try:
+            connection, _ = self._listening.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return
+        except OSError as error:
+            _log.error("no connections for %g s: %s", PAUSE_SECONDS, error)
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(self._listening.fileno())
+            loop.call_later(PAUSE_SECONDS, self._accept_on)
+            return
+        connection.setblocking(False)
+        handshake = asyncio.get_running_loop().create_task(self.take(connection), name="handshake")
+        self._handshakes.add(handshake)
+        handshake.add_done_callback(self._handshakes.discard)
+
+    def _accept_no_more(self) -> None:
+        if self._listening is not None:
+            asyncio.get_running_loop().remove_reader(self._listening.fileno())
+            self._listening.close()
+            self._listening = None
 
     async def stop(self, grace_seconds: float) -> None:
         """No new connections; running requests get `grace_seconds`, then they are cut off.
@@ -208,6 +245,7 @@ class Listener:
         ends.
         """
         self._stopping = True
+        self._accept_no_more()
         self._runner._shutdown_timeout = grace_seconds
         await self._runner.cleanup()
 
@@ -266,6 +304,9 @@ def bound(address: str, port: int) -> socket.socket:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # Answers are written in one piece mostly; a watch's small events must not wait for more.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # What no client has room for waits in our own buffers, which are bounded, and not in the
+        # system's, which grow to megabytes for each connection and count as this process's memory.
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
         sock.bind((address, port))
     except OSError as error:
         sock.close()
