@@ -8,6 +8,7 @@ from storage.cache.fanout import QUEUE_EVENTS, Fanout
 from storage.cache.reader import PATIENCE, CacheReader, Patience
 from storage.cache.reflector import Pace, Reflector
 from storage.cache.replay import Replay
+from storage.cache.turn import Turns
 from storage.cache.watch_cache import WINDOW_EVENTS, WatchCache
 from storage.interface import Backend, Extract, Reader
 from storage.lookaside import HARD_BOUND, LookAside
@@ -58,7 +59,8 @@ def build(
     def cached_revision() -> int:
         return cache.revision
 
-    replay = Replay(backend, extracts, turn_seconds=patience.turn_seconds)
+    turns = Turns(patience.turn_seconds)
+    replay = Replay(backend, extracts, turns=turns)
 
     def forget() -> None:
         transactor.forget()
@@ -91,6 +93,7 @@ def build(
         fanout=fanout,
         reflector=reflector,
         replay=replay,
+        turns=turns,
         extracts=extracts,
         patience=patience,
     )

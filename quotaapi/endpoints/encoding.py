@@ -52,13 +52,27 @@ class LongObject:
         for records in breaths(self.records, breath):
             size = sum(len(record.body) for record in records)
             if size <= breath.record_bytes:  # a single one may be larger
-                async with heavy.turn:
-                    items = encode(self.make(records))
-                await asyncio.sleep(0)
+                await heavy.turn()
+                items = encode(self.make(records))
             else:
                 items = await heavy.run(size, lambda batch: encode(self.make(batch)), records)
             yield items
             del items
+
+
+class PlainList:
+    """A list as `plain_body` makes it: once, for all who answer with it."""
+
+    def __init__(self, head: bytes, records: Sequence[Record], tail: bytes) -> None:
+        self._parts = head, records, tail
+        self._making = asyncio.Lock()
+        self._body: Body | None = None
+
+    async def body(self) -> Body:
+        async with self._making:
+            if self._body is None:
+                self._body = await plain_body(*self._parts)
+            return self._body
 
 
 async def plain_body(head: bytes, records: Sequence[Record], tail: bytes) -> Body:

@@ -33,20 +33,16 @@ waiting for as many pieces, and have as many decoded. They are made and written 
 turn of the event loop.
 """
 
-import asyncio
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final
 from weakref import WeakValueDictionary
 
 from aiohttp import web
 
 from apis.meta import errors
 from quotaapi.endpoints.compression import HEADER, deflated, trailer
-
-if TYPE_CHECKING:
-    from aiohttp.http import StreamWriter
 
 PIECE_BYTES: Final = 64 * 1024
 
@@ -101,11 +97,11 @@ class Outgoing:
     """Writers of long answers take turns: one of them works in each turn of the event loop."""
 
     def __init__(
-        self, turn: asyncio.Lock | None = None, *, max_private_bytes: int = MAX_PRIVATE_BYTES
+        self, turn: Callable[[], Awaitable[None]], *, max_private_bytes: int = MAX_PRIVATE_BYTES
     ) -> None:
-        """`turn`: of those who make long answers, too (`Heavy`)."""
+        """`turn`: `Heavy.turn`, since those who make long answers take turns with these."""
         self._max_private_bytes = max_private_bytes
-        self._turn = turn or asyncio.Lock()
+        self._turn = turn
         self.private_bytes = 0
         """Of answers under way that were made as a whole and belong to one client each."""
 
@@ -134,6 +130,7 @@ class Outgoing:
         crc = size = 0
         await self.write_bytes(request, HEADER)
         async for piece in pieces:
+            await self._turn()  # to compress it
             crc = zlib.crc32(piece.data, crc)
             size += len(piece.data)
             await self.write_bytes(request, piece.packed)
@@ -141,13 +138,10 @@ class Outgoing:
 
     async def write_bytes(self, request: web.BaseRequest, data: Bytes) -> None:
         """As `write`, of one piece: no more at a time than the connection takes."""
-        # Its `write` must not wait: it is made while others wait for their turn.
-        writer = cast("StreamWriter", request.writer)
         for part in _parts(data):
-            async with self._turn:
-                await writer.write(part, drain=False)
-            await asyncio.sleep(0)
-            await writer.drain()
+            await self._turn()
+            await request.writer.write(part)
+            await request.writer.drain()
 
 
 def _parts(data: Bytes) -> Iterator[Bytes]:

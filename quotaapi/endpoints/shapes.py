@@ -15,13 +15,13 @@ from quotaapi.endpoints import query, respond
 from quotaapi.endpoints.compression import LEAST_BYTES
 from quotaapi.endpoints.encoding import (
     LongObject,
+    PlainList,
     json_parts,
-    plain_body,
     pretty_parts,
     yaml_parts,
 )
 from quotaapi.endpoints.exchange import Exchange
-from quotaapi.endpoints.longanswer import Body, as_pieces
+from quotaapi.endpoints.longanswer import as_pieces
 from quotaapi.endpoints.negotiation import JSON, YAML, Representation, Shape
 from storage.interface import Page
 
@@ -237,10 +237,10 @@ async def _plain_list(exchange: Exchange, resource: Resource, found: Page) -> we
         resource.api_version.encode(),
         metadata,
     )
-    body: Body | None = found.encoded.get(resource.api_version)
-    if body is None:
-        body = await plain_body(head, found.records, b"]}")
-        found.encoded[resource.api_version] = body
+    shared: PlainList | None = found.encoded.get(resource.api_version)
+    if shared is None:
+        shared = found.encoded[resource.api_version] = PlainList(head, found.records, b"]}")
+    body = await shared.body()
     if body.length is not None and body.length < LEAST_BYTES:
         return respond.raw(exchange, b"".join([piece.data async for piece in body]))
     return await respond.long(exchange, aiter(body), length=body.length)

@@ -193,9 +193,8 @@ async def _write_state(running: _Watch, state: Page) -> None:
     for records in breaths(state.records, BREATH_JSON):
         size = sum(len(record.body) for record in records)
         if framer.plain or size <= LARGE_JSON_BYTES:
-            async with running.heavy.turn:
-                data = lines(records)
-            await asyncio.sleep(0)
+            await running.heavy.turn()
+            data = lines(records)
         else:
             data = await running.heavy.run(size, lines, records)
         await _write(running, data)

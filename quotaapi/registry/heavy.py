@@ -56,10 +56,16 @@ class Heavy:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="heavy")
         self._max_waiting_bytes = max_waiting_bytes
         self._turns = _Turns(threads)
-        self.turn = asyncio.Lock()
-        """Held by who works on the loop for long, for one piece: one of them in each of its turns."""
+        self._loop_turn = asyncio.Lock()
         self.waiting_bytes = 0
         self.arriving_bytes = 0
+
+    async def turn(self) -> None:
+        """Wait, before some milliseconds' work on the loop: of all who do, one works in each of the
+        loop's turns, in the order in which they came, and everybody else gets on in between."""
+        # Held over a turn: who comes meanwhile waits, and only one of these is woken then.
+        async with self._loop_turn:
+            await asyncio.sleep(0)
 
     async def begin(self, size: int, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """As `run`, for the first step of a request. Raises 429 where too many bytes wait."""

@@ -23,7 +23,7 @@ from storage.cache.fanout import Fanout
 from storage.cache.reflector import Reflector
 from storage.cache.replay import Replay
 from storage.cache.resumption import Resumption
-from storage.cache.turn import Turn
+from storage.cache.turn import Turns
 from storage.cache.watch_cache import WatchCache, store_prefix
 from storage.interface import (
     Backend,
@@ -77,6 +77,7 @@ class CacheReader:
         fanout: Fanout,
         reflector: Reflector,
         replay: Replay,
+        turns: Turns,
         extracts: Mapping[str, Extract],
         patience: Patience = PATIENCE,
     ) -> None:
@@ -85,6 +86,7 @@ class CacheReader:
         self._fanout = fanout
         self._reflector = reflector
         self._replay = replay
+        self._turns = turns
         self._extracts = extracts
         self._patience = patience
         self._ranges = asyncio.Semaphore(RANGES_AT_ONCE)
@@ -187,7 +189,7 @@ class CacheReader:
         """What `options` ask for of `records`, which are all from where the page begins."""
         limit, predicate = options.limit, options.predicate
         found: list[Record] = []
-        turn = Turn(self._patience.turn_seconds)
+        turn = await self._turns.begin()
         for index, record in enumerate(records, 1):
             if predicate is None or predicate(self._facts(record)):
                 found.append(record)
@@ -219,7 +221,7 @@ class CacheReader:
                 return Page(records, version)
             return Page(records, version, _token(prefix, version, records), total - len(records))
         records = []
-        turn = Turn(self._patience.turn_seconds)
+        turn = await self._turns.begin()
         for index, entry in enumerate(entries, 1):
             if predicate(entry.facts):
                 records.append(entry.record)
@@ -236,7 +238,7 @@ class CacheReader:
         """Range requests at one revision (0: that of the first) until the limit or the end."""
         limit, predicate = options.limit, options.predicate
         records: list[Record] = []
-        turn = Turn(self._patience.turn_seconds)
+        turn = await self._turns.begin()
         while True:
             size = PAGE_KEYS
             if limit and predicate is None:
@@ -305,7 +307,7 @@ class CacheReader:
             prefix=prefix,
             since=since or self._cache.version,
             predicate=predicate,
-            turn_seconds=self._patience.turn_seconds,
+            turns=self._turns,
             check_synced=self._check_synced,
         )
 

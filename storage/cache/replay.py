@@ -43,7 +43,7 @@ from typing import Final
 
 from apis.meta.keys import resource_prefix
 from apis.meta.transaction import Record, Unavailable
-from storage.cache.turn import Turn
+from storage.cache.turn import Turns
 from storage.cache.watch_cache import removed, store_prefix
 from storage.interface import (
     Backend,
@@ -93,14 +93,12 @@ def start_of(version: int) -> int:
 
 
 class Replay:
-    """The pieces of one watch cache. `turn_seconds`: as of `turn.Turn`."""
+    """The pieces of one watch cache."""
 
-    def __init__(
-        self, backend: Backend, extracts: Mapping[str, Extract], *, turn_seconds: float
-    ) -> None:
+    def __init__(self, backend: Backend, extracts: Mapping[str, Extract], *, turns: Turns) -> None:
         self._backend = backend
         self._extracts = {resource_prefix(name): extract for name, extract in extracts.items()}
-        self._turn_seconds = turn_seconds
+        self._turns = turns
         self._reading = asyncio.Lock()
         self._handing_out = asyncio.Lock()
         # In the order of their last use.
@@ -182,7 +180,7 @@ class Replay:
         # No further than to what is there already; a piece that begins here is not long enough.
         until = min([until, *(p.after for p in self._pieces.values() if p.after > after)])
         making = _Making(self._extracts)
-        turn = Turn(self._turn_seconds)
+        turn = await self._turns.begin()
         reached = after
         async with aclosing(self._backend.replay(after, until)) as history:
             async for revision, events in history:

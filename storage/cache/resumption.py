@@ -19,7 +19,7 @@ from typing import Final
 from apis.meta.transaction import Unavailable
 from storage.cache.fanout import Fanout, Watcher
 from storage.cache.replay import RETRY_SECONDS, Replay
-from storage.cache.turn import Turn
+from storage.cache.turn import Turns
 from storage.cache.watch_cache import WatchCache, concerns
 from storage.interface import Delivery, Event, Expired, Predicate
 from storage.versioner import list_version, revision_of
@@ -44,7 +44,7 @@ class Resumption:
         prefix: str,
         since: int,
         predicate: Predicate | None,
-        turn_seconds: float,
+        turns: Turns,
         check_synced: Callable[[], None],
     ) -> None:
         """`check_synced` raises Unavailable while the cache must not be served."""
@@ -55,7 +55,7 @@ class Resumption:
         self._prefix = prefix
         self._reached = since
         self._predicate = predicate
-        self._turn_seconds = turn_seconds
+        self._turns = turns
         self._check_synced = check_synced
         self._delivery: Delivery | None = None
         self._joined: Watcher | None = None
@@ -137,7 +137,7 @@ class Resumption:
         takes all."""
         events: list[Event] = []
         size = 0
-        turn = Turn(self._turn_seconds)
+        turn = await self._turns.begin()
         for event in found:
             if concerns(event, self._prefix, self._predicate):
                 events.append(event)

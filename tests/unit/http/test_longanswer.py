@@ -12,6 +12,7 @@ from apis.meta.errors import StatusError
 from apis.meta.transaction import Record
 from quotaapi.endpoints.encoding import plain_body
 from quotaapi.endpoints.longanswer import PIECE_BYTES, Body, Outgoing, Piece, as_pieces, of_parts
+from quotaapi.registry.heavy import Heavy
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -27,8 +28,7 @@ class Client:
         self.sent: list[bytes | memoryview] = []
         self.request = cast("web.BaseRequest", SimpleNamespace(writer=self))
 
-    async def write(self, data: bytes | memoryview, *, drain: bool) -> None:
-        assert not drain
+    async def write(self, data: bytes | memoryview) -> None:
         self.sent.append(data)
 
     async def drain(self) -> None:
@@ -68,7 +68,7 @@ async def test_a_list_is_the_same_in_pieces_and_its_length_is_known(count: int) 
 
 
 async def test_a_client_that_does_not_read_is_sent_one_piece() -> None:
-    client, outgoing = Client(), Outgoing()
+    client, outgoing = Client(), Outgoing(Heavy().turn)
     made: list[int] = []
 
     async def make(index: int) -> bytes:
@@ -87,7 +87,7 @@ async def test_a_client_that_does_not_read_is_sent_one_piece() -> None:
 
 @pytest.mark.parametrize("packed", [False, True])
 async def test_answers_that_are_at_one_piece_hold_the_same_bytes(*, packed: bool) -> None:
-    body, outgoing = await plain(200), Outgoing()
+    body, outgoing = await plain(200), Outgoing(Heavy().turn)
     clients = [Client() for _ in range(3)]
     writing = [
         asyncio.ensure_future(outgoing.write(each.request, aiter(body), gzip=packed))
@@ -116,7 +116,7 @@ async def test_answers_that_are_at_one_piece_hold_the_same_bytes(*, packed: bool
 
 
 async def test_those_who_wait_for_their_clients_keep_no_turn() -> None:
-    stalled, ready, outgoing = Client(), Client(), Outgoing()
+    stalled, ready, outgoing = Client(), Client(), Outgoing(Heavy().turn)
     ready.reads.set()
     body = await plain(200)
     waiting = asyncio.ensure_future(outgoing.write(stalled.request, aiter(body)))
@@ -133,7 +133,7 @@ async def test_no_more_than_a_piece_is_written_at_once_and_nothing_is_copied() -
     client, large = Client(), b"y" * (3 * PIECE_BYTES + 1)
     client.reads.set()
 
-    await Outgoing().write(client.request, of_parts((b"{", large)))
+    await Outgoing(Heavy().turn).write(client.request, of_parts((b"{", large)))
 
     assert client.got() == b"{" + large
     views = [part for part in client.sent if isinstance(part, memoryview)]
@@ -153,7 +153,7 @@ async def test_small_parts_are_gathered() -> None:
 
 
 def test_what_cannot_be_shared_is_bounded_for_reads_alone() -> None:
-    outgoing = Outgoing(max_private_bytes=100)
+    outgoing = Outgoing(Heavy().turn, max_private_bytes=100)
     with outgoing.private(1_000, refuses=True):
         with pytest.raises(StatusError) as refused, outgoing.private(1, refuses=True):
             pass
@@ -168,3 +168,20 @@ def test_a_piece_is_compressed_once() -> None:
     piece = Piece(b"a" * 1000)
 
     assert piece.packed is piece.packed
+
+
+async def test_of_many_answers_one_is_written_in_a_turn_of_the_loop() -> None:
+    heavy = Heavy()
+    outgoing, body = Outgoing(heavy.turn), await plain(200)
+    clients = [Client() for _ in range(20)]
+    for each in clients:
+        each.reads.set()
+    writing = [asyncio.ensure_future(outgoing.write(each.request, aiter(body))) for each in clients]
+    written = 0
+
+    while not all(task.done() for task in writing):
+        await asyncio.sleep(0)
+        before, written = written, sum(len(each.sent) for each in clients)
+        assert written - before <= 1
+
+    assert [each.got() for each in clients] == [whole(200)] * 20

@@ -19,7 +19,8 @@ async def get(
 ) -> web.Response:
     request = make_mocked_request("GET", target, headers=headers)
     info = requestinfo.parse("GET", target)
-    exchange = Exchange(request, info, "id", lambda: NOW, Heavy(), Outgoing())
+    heavy = Heavy()
+    exchange = Exchange(request, info, "id", lambda: NOW, heavy, Outgoing(heavy.turn))
     answer = await pages[exchange.info.path](exchange)
     assert isinstance(answer, web.Response)
     return answer
