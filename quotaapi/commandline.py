@@ -20,6 +20,21 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` lists the options\n")
 
 
+def whole(text: str) -> int:
+    """An argparse type: 0, 1, 2, …"""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number of 0 and more")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """An argparse type: 1, 2, …"""
+    number = whole(text)
+    if not number:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
 def file_faults(files: Iterable[tuple[str, Path]]) -> list[str]:
     """One line for each `(option, path)` that names a file which cannot be read."""
     faults = []

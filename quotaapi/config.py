@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from quotaapi.commandline import Parser, file_faults
+from quotaapi.commandline import Parser, file_faults, positive
 from storage.etcd.embedded import MAX_TXN_OPERATIONS
 
 
@@ -122,11 +122,11 @@ def _seconds(text: str) -> float:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, is {number}")
-    return number
+def _interval(text: str) -> float:
+    seconds = _seconds(text)
+    if seconds <= 0:
+        raise argparse.ArgumentTypeError(f"must be longer than {text}: it cannot be turned off")
+    return seconds
 
 
 def _servers(text: str) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ def add_serve_flags(parser: argparse.ArgumentParser) -> None:
     add("--secure-port", type=int, metavar="PORT", help="HTTPS port (default 8443; 0: any)")
     add("--data-dir", type=Path, metavar="DIR", help="certificates, etcd (default quotaapi.data)")
     add(
-        "--workers", type=_positive, metavar="N",
+        "--workers", type=positive, metavar="N",
         help="processes that share the port, one a core; each has caches of its own (default 1)",
     )  # fmt: skip
     add("--tls-cert-file", type=Path, metavar="FILE", help="serving certificate, with its chain")
@@ -184,26 +184,27 @@ def _add_etcd_flags(parser: argparse.ArgumentParser) -> None:
     add("--etcd-cafile", type=Path, metavar="FILE", help="CA of the etcd servers")
     add("--etcd-certfile", type=Path, metavar="FILE", help="client certificate for etcd")
     add("--etcd-keyfile", type=Path, metavar="FILE", help="key of --etcd-certfile")
-    add("--etcd-max-txn-ops", type=_positive, metavar="N", help="etcd's own (default 128)")
+    add("--etcd-max-txn-ops", type=positive, metavar="N", help="etcd's own (default 128)")
+    add("--etcd-max-request-bytes", type=positive, metavar="N", help="etcd's own (default 1572864)")
     add(
-        "--etcd-max-request-bytes", type=_positive, metavar="N", help="etcd's own (default 1572864)"
-    )
-    add(
-        "--etcd-compaction-interval", type=_seconds, metavar="DURATION",
+        "--etcd-compaction-interval", type=_interval, metavar="DURATION",
         dest="etcd_compaction_interval_seconds", help="between two compactions (default 5m)",
     )  # fmt: skip
 
 
 def _add_limit_flags(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--watch-cache-size", type=_positive, metavar="N", help="to resume watches (default 10000)")
-    add("--quota-workers", type=_positive, metavar="N", help="batches judged at once (default 5)")
-    add("--quota-cache-size", type=_positive, metavar="N", help="quotas looked aside (default 100)")
+    add("--watch-cache-size", type=positive, metavar="N", help="to resume watches (default 10000)")
+    add("--quota-workers", type=positive, metavar="N", help="batches judged at once (default 5)")
+    add("--quota-cache-size", type=positive, metavar="N", help="quotas looked aside (default 100)")
+    add(
+        "--resync-interval", type=_interval, metavar="DURATION", dest="resync_interval_seconds",
+        help="between two recounts of all ledgers (default 5m)",
+    )  # fmt: skip
     durations = {
         "--admission-timeout": "how long a request waits for its quota (default 10s)",
         "--request-timeout": "after which a request is a 504 (default 60s)",
         "--min-request-timeout": "least life of a watch that names none (default 1800s)",
-        "--resync-interval": "between two recounts of all ledgers (default 5m)",
         "--shutdown-grace": "how long shutdown waits for running requests (default 10s)",
     }
     for flag, text in durations.items():
@@ -211,11 +212,11 @@ def _add_limit_flags(parser: argparse.ArgumentParser) -> None:
         add(flag, type=_seconds, metavar="DURATION", dest=dest, help=text)
     divided = "divided among the workers, rounded up"
     add(
-        "--max-requests-inflight", type=_positive, metavar="N",
+        "--max-requests-inflight", type=positive, metavar="N",
         help=f"reads at once (default 400), {divided}",
     )  # fmt: skip
     add(
-        "--max-mutating-requests-inflight", type=_positive, metavar="N",
+        "--max-mutating-requests-inflight", type=positive, metavar="N",
         help=f"writes at once (default 200), {divided}",
     )  # fmt: skip
     levels = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -307,7 +308,9 @@ def parse(argv: Sequence[str], environ: Mapping[str, str] | None = None) -> Conf
 
     `environ`: the process's own, from which a pod is known; None: no pod.
     """
-    parser = Parser("quotaapi serve", epilog="A DURATION is 90s, 1m30s or 500ms.")
+    parser = Parser(
+        "quotaapi serve", epilog="A DURATION is 90s, 1m30s, 500ms or a number of seconds."
+    )
     add_serve_flags(parser)
     namespace = parser.parse_args(argv)
     config = serve_config(namespace, in_pod=in_pod(environ or {}))

@@ -37,7 +37,7 @@ class DeletionConfirmation:
             return
         asked = await self._namespaces.confirms_deletion(attributes.namespace)
         if self._required if asked is None else asked:
-            why = f"must have a {go_quote(CONFIRMATION)} annotation to delete"
+            why = f'must have a {go_quote(CONFIRMATION)} annotation to delete (value "true")'
             raise errors.forbidden(attributes.resource, attributes.name, why)
 
 

@@ -15,7 +15,7 @@ from quotaapi.audit.history import Span, Unreadable, audit
 from quotaapi.audit.sources import embedded_endpoint, open_backend
 from quotaapi.auditing.auditor import Auditor
 from quotaapi.auditing.values import Violation
-from quotaapi.commandline import Parser
+from quotaapi.commandline import Parser, whole
 from storage.etcd.client import tls_context
 from storage.interface import Backend, StorageError
 
@@ -46,26 +46,22 @@ def run(arguments: Sequence[str]) -> int:
     add("--etcd-keyfile", metavar="FILE", default="", help="key of --etcd-certfile")
     add(
         "--from-revision",
-        type=_revision,
+        type=whole,
         metavar="N",
         default=0,
         help="default: the oldest there is",
     )
-    add("--to-revision", type=_revision, metavar="N", default=0, help="default: the newest")
+    add("--to-revision", type=whole, metavar="N", default=0, help="default: the newest")
     add(
         "--growth",
         action="store_true",
         help="also report revisions that raised a usage to more than its limit, new prices apart",
     )
     add("--json", action="store_true", help="one JSON object instead of text")
-    return asyncio.run(_run(parser.parse_args(arguments)))
-
-
-def _revision(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{number} is no revision")
-    return number
+    options = parser.parse_args(arguments)
+    if bool(options.etcd_certfile) != bool(options.etcd_keyfile):
+        parser.error("--etcd-certfile and --etcd-keyfile belong together: give both or neither")
+    return asyncio.run(_run(options))
 
 
 async def _run(options: argparse.Namespace) -> int:

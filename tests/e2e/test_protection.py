@@ -50,7 +50,7 @@ def test_a_protected_project_is_emptied_by_the_end_of_its_namespace_and_by_nobod
         done = cluster.kubectl("delete", "shoot", *what, *options, config=person, check=False)
         return refusal(done) if done.returncode else ""
 
-    words = f'must have a "{CONFIRMATION}" annotation to delete'
+    words = f'must have a "{CONFIRMATION}" annotation to delete (value "true")'
     cluster.wait(lambda: words in delete("kept", "--dry-run=server"))
     assert words in delete("--all")
     cluster.kubectl("annotate", "-n", namespace, "shoot", "confirmed", f"{CONFIRMATION}=true")

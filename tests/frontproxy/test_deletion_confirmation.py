@@ -35,7 +35,7 @@ async def test_a_namespace_protects_its_shoots_from_people_and_not_from_the_clus
         pair = authorities.users.client(user, "system:authenticated")
         status, answer = await server.ask(path, pair=pair, method="DELETE")
         assert status == 200 or answer["message"].endswith(
-            'must have a "confirmation.garden.sapcloud.io/deletion" annotation to delete'
+            'must have a "confirmation.garden.sapcloud.io/deletion" annotation to delete (value "true")'
         )
         return int(status)
 

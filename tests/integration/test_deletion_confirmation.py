@@ -16,7 +16,9 @@ from tests.harness.api import Api, Object
 from tests.harness.server import GROUP_PATH, ServerProcess
 
 SHOOTS = "namespaces/garden-dev/shoots"
-REFUSAL = 'must have a "confirmation.garden.sapcloud.io/deletion" annotation to delete'
+REFUSAL = (
+    'must have a "confirmation.garden.sapcloud.io/deletion" annotation to delete (value "true")'
+)
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Quota: a budget for the clusters whose bindings name it."""
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from apis.garden.v1beta1.amounts import amount_errors, amount_warnings
 from apis.garden.v1beta1.common import (
@@ -16,6 +16,7 @@ from apis.garden.v1beta1.common import (
     text_cell,
     usage_text,
 )
+from apis.garden.v1beta1.metrics import canonical_metric
 from apis.meta.fields import FieldError
 from apis.meta.resource import Column, Resource
 from apis.meta.schema import Schema
@@ -85,7 +86,14 @@ def _warnings(new: Object, old: Object | None) -> list[str]:
         others = [name for name in ("clusterLifetimeDays", "machineTypes") if name in new["spec"]]
         rest = f"only by {' and '.join(others)}" if others else "by nothing"
         return [f"{_METRICS}: is empty: clusters are limited {rest}"]
-    return list(islice(amount_warnings(_METRICS, metrics, before), MAX_FAULTS))
+    named = {canonical_metric(name) for name in metrics}
+    released = (
+        f"{_METRICS}[{name}]: is taken out: clusters may have any amount of it"
+        for name in sorted(before)
+        if canonical_metric(name) not in named
+    )
+    amounts = amount_warnings(_METRICS, metrics, before)
+    return list(islice(chain(released, amounts), MAX_FAULTS))
 
 
 def _lifetime(obj: Object, _header: Header) -> object:

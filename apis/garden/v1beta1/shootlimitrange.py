@@ -1,6 +1,6 @@
 """ShootLimitRange: bounds and defaults for the shoots of a namespace, as LimitRange for pods."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -119,10 +119,13 @@ def _default_errors(path: str, limited: str, amounts: Mapping[str, Any]) -> Iter
 
 
 def _warnings(new: Object, old: Object | None) -> list[str]:
+    limits = list_at(new, "spec", "limits")
+    if not (_bounds_something(limits) or new.get("spec", {}).keys() - {"limits"}):
+        return ["spec: bounds and fills in nothing"]
     stored = {text_at(limit, "type"): limit for limit in list_at(old, "spec", "limits")}
     found = (
         text
-        for index, limit in enumerate(list_at(new, "spec", "limits"))
+        for index, limit in enumerate(limits)
         for name in ("min", "max")
         for text in amount_warnings(
             f"spec.limits[{index}].{name}",
@@ -131,6 +134,10 @@ def _warnings(new: Object, old: Object | None) -> list[str]:
         )
     )
     return list(islice(found, MAX_FAULTS))
+
+
+def _bounds_something(limits: Sequence[Object]) -> bool:
+    return any(dict_at(limit, name) for limit in limits for name in AMOUNTS)
 
 
 def _order_errors(path: str, amounts: Mapping[str, Mapping[str, Any]]) -> Iterator[FieldError]:

@@ -36,7 +36,7 @@ async def test_a_refusal_is_in_the_predecessor_s_words() -> None:
     assert caught.value.code == 403
     assert caught.value.message == (
         'shoots.garden.sapcloud.io "demo" is forbidden: '
-        'must have a "confirmation.garden.sapcloud.io/deletion" annotation to delete'
+        'must have a "confirmation.garden.sapcloud.io/deletion" annotation to delete (value "true")'
     )
 
 

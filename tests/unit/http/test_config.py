@@ -154,7 +154,10 @@ def test_flags_that_make_no_sense_are_refused(flags) -> None:
         ["--quota-workers", "0"],
         ["--workers", "0"],
         ["--etcd-servers", "a:1"],
+        ["--workers", "many"],
         ["--request-timeout", "x"],
+        ["--resync-interval", "0"],
+        ["--etcd-compaction-interval", "0s"],
     ],
 )
 def test_flags_that_cannot_be_read_end_the_program(flags, capsys) -> None:
@@ -164,6 +167,7 @@ def test_flags_that_cannot_be_read_end_the_program(flags, capsys) -> None:
     said = capsys.readouterr().err
     assert said.startswith("quotaapi serve: ")
     assert len(said.splitlines()) == 1
+    assert " _" not in said
 
 
 @pytest.mark.parametrize(

@@ -151,6 +151,23 @@ def test_a_quota_without_metrics_is_doubted(more: dict[str, Any], rest: str) -> 
     assert warnings(new, quota()) == []
 
 
+def test_a_metric_that_is_no_longer_limited_is_told_by_whatever_name() -> None:
+    old = quota(cpu="1", gpus="0")
+
+    assert warnings(quota(gpu="0"), old) == [
+        "spec.metrics[cpu]: is taken out: clusters may have any amount of it"
+    ]
+
+
+def test_a_limit_range_that_says_nothing_is_doubted() -> None:
+    told = ["spec: bounds and fills in nothing"]
+
+    assert warnings(limit_range(max={})) == told
+    assert warnings(an_object("ShootLimitRange", name="a", spec={})) == told
+    assert warnings(limit_range(max={"machines": "1"})) == []
+    assert warnings(an_object("ShootLimitRange", name="a", spec={"defaultMachineType": "m"})) == []
+
+
 def test_a_machine_type_has_sizes_that_can_be_meant() -> None:
     path = "spec.aws.constraints.machineTypes[0].memory"
 
