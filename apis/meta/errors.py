@@ -256,9 +256,12 @@ def service_unavailable(message: str, seconds: int = 1) -> StatusError:
     return StatusError(503, "ServiceUnavailable", message, retry_after_seconds=seconds)
 
 
-def insufficient_storage(message: str, seconds: int) -> StatusError:
-    """kube-apiserver has no such answer: it says 500 where etcd is full."""
-    return StatusError(507, "InsufficientStorage", message, retry_after_seconds=seconds)
+def insufficient_storage(message: str) -> StatusError:
+    """kube-apiserver has no such answer: it says 500 where etcd is full.
+
+    Without a time to retry after: client-go would retry ten times before it shows the message.
+    """
+    return StatusError(507, "InsufficientStorage", message)
 
 
 def too_many_requests(message: str, seconds: int = 1) -> StatusError:

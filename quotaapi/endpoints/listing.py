@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
+from threading import Lock
 from typing import Final, Generic, TypeVar
 from weakref import WeakValueDictionary
 
@@ -35,6 +36,8 @@ class LongSelectors(Generic[Selector]):
 
     def __init__(self, *, max_bytes: int = MAX_LONG_BYTES) -> None:
         self._max_bytes = max_bytes
+        # Long selectors are parsed in threads.
+        self._lock = Lock()
         self._parsed: WeakValueDictionary[Hashable, Selector] = WeakValueDictionary()
 
     def parsed(self, key: str, text: str, parse: Callable[[], Selector]) -> Selector:
@@ -44,12 +47,15 @@ class LongSelectors(Generic[Selector]):
         """
         if len(text) < LONG_BYTES:
             return parse()
-        found = self._parsed.get((key, text))
-        if found is None:
-            in_use = sum(len(each.text) for each in self._parsed.values())
-            if in_use + len(text) > self._max_bytes:
-                raise errors.too_many_requests("Too many long selectors, please try again later.")
-            found = self._parsed[key, text] = parse()
+        with self._lock:
+            found = self._parsed.get((key, text))
+            if found is None:
+                in_use = sum(len(each.text) for each in self._parsed.values())
+                if in_use + len(text) > self._max_bytes:
+                    raise errors.too_many_requests(
+                        "Too many long selectors, please try again later."
+                    )
+                found = self._parsed[key, text] = parse()
         return found
 
 

@@ -23,9 +23,6 @@ from storage.interface import (
 RETRY_SECONDS = 1
 """After which a client should come again when the store is away: elections take about as long."""
 
-NO_SPACE_RETRY_SECONDS = 30
-"""When etcd is full, somebody has to be called."""
-
 UNREADABLE = (
     "what is stored is in a format that this release of the server does not know; nothing was done"
 )
@@ -78,8 +75,7 @@ def write_error(error: LowerError, resource: Resource, verb: str, name: str) -> 
             return errors.insufficient_storage(
                 "etcd's database is full and takes no writes (reads go on): its operator has to compact and "
                 "defragment it, or to raise its --quota-backend-bytes, and to disarm the alarm; "
-                f"the {verb} of {subject} was not {_done(verb)}",
-                NO_SPACE_RETRY_SECONDS,
+                f"the {verb} of {subject} was not {_done(verb)}"
             )
         case Unavailable():
             return errors.service_unavailable(

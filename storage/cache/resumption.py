@@ -96,6 +96,7 @@ class Resumption:
         while not self._join_if_near():
             # Before anything is taken: who is cancelled while waiting has lost nothing.
             await self._replay.turn_to_hand_out()
+            self._check_history()
             near = self._cache.later(self._prefix, self._reached, HAND_OUT_EVENTS)
             if near is not None:
                 events = await self._selected(near, near[-1].resource_version)
@@ -109,8 +110,7 @@ class Resumption:
         """Whether it has joined."""
         if self._joined is not None:
             return True
-        if self._generation != self._replay.generation:
-            raise Expired("the watch cache was rebuilt")
+        self._check_history()
         self._check_synced()
         ahead = self._cache.later(self._prefix, self._reached, JOIN_EVENTS + 1)
         if ahead is None or len(ahead) > JOIN_EVENTS:
@@ -119,6 +119,11 @@ class Resumption:
         if self._delivery is not None:
             self._joined.deliver(self._delivery)
         return True
+
+    def _check_history(self) -> None:
+        """After every wait: events of another history must not follow those that were told."""
+        if self._generation != self._replay.generation:
+            raise Expired("the watch cache was rebuilt")
 
     async def _replayed(self) -> tuple[Sequence[Event], int]:
         """Events from before the window, and the version up to which they are all."""
@@ -129,6 +134,7 @@ class Resumption:
             except Unavailable:
                 await asyncio.sleep(RETRY_SECONDS)
             else:
+                self._check_history()
                 self._has_replayed = True
                 return piece.later(self._reached), list_version(piece.until)
 

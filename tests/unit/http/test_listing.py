@@ -1,5 +1,9 @@
 """The parameters of lists and watches."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
 import pytest
 
 from apis.garden.v1beta1.register import CLOUD_PROFILE, QUOTA
@@ -154,3 +158,20 @@ def test_long_selectors_are_bounded_in_bytes_and_make_room_when_they_are_done_wi
 
     kept.clear()
     assert parsed(f"{LONG},!more").matches({})
+
+
+def test_long_selectors_are_parsed_in_several_threads_at_once() -> None:
+    selectors: LongSelectors[LabelSelector] = LongSelectors(max_bytes=10**9)
+    interval = sys.getswitchinterval()
+    template = LabelSelector.parse(LONG)
+
+    def parsed(number: int) -> LabelSelector:
+        text = f"{LONG}{number}"
+        return selectors.parsed("", text, lambda: replace(template))
+
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            assert len(list(threads.map(parsed, range(2_000)))) == 2_000
+    finally:
+        sys.setswitchinterval(interval)

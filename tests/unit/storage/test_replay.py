@@ -186,6 +186,27 @@ async def test_a_history_of_another_etcd_is_not_told_on() -> None:
             await watch.next(5)
 
 
+async def test_an_etcd_that_is_replaced_while_a_watch_waits_for_its_turn_ends_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    backend = MemoryBackend()
+    await _serial(backend, 2 * HAND_OUT_EVENTS)
+    async with (
+        running(backend, backend.commit) as stack,
+        stack.reader.watch(SHOOTS, 1999, None) as watch,
+    ):
+        loads = stack.reflector.loads
+
+        async def replaced() -> None:
+            stack.reflector.doubt()
+            while stack.reflector.loads == loads:  # noqa: ASYNC110 -- a counter, no event
+                await asyncio.sleep(0)
+
+        monkeypatch.setattr(stack.replay, "turn_to_hand_out", replaced)
+        with pytest.raises(Expired):
+            await watch.next(5)
+
+
 async def test_what_was_compacted_meanwhile_ends_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay, "PIECE_EVENTS", 50)
     backend = MemoryBackend()
