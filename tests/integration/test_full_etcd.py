@@ -40,7 +40,7 @@ async def fill(api: Api) -> int:
             assert answer.body["reason"] == "InsufficientStorage"
             assert "--quota-backend-bytes" in answer.message
             assert "was not carried out" in answer.message
-            assert "Retry-After" not in answer.headers
+            assert "retryAfterSeconds" not in answer.body.get("details", {})
             return answer.status
     raise AssertionError("it is not full")
 
