@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from tests.harness.ports import free_port
+from tests.harness.ports import reserved_port
 
 _START_SECONDS = 20.0
 
@@ -43,7 +43,7 @@ class EtcdProcess:
     ) -> None:
         self._directory = directory
         self._binary = binary or next(iter(BINARIES.values()))
-        self._port, self._peer_port = free_port(), free_port()
+        self._port, self._peer_port = reserved_port(self), reserved_port(self)
         self._arguments = (f"--max-txn-ops={max_txn_ops}", *arguments)
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -1,9 +1,10 @@
 """A TCP proxy that loses answers, holds back requests, stalls, and cuts."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+
+from tests.harness.ports import bound
 
 _CHUNK = 1 << 16
 
@@ -38,7 +39,7 @@ class TcpProxy:
         self.holding = asyncio.Event()
         """Set when a request was held back."""
         self.connections = 0
-        self._socket = _bound(0)
+        self._socket = bound()
         self.port: int = self._socket.getsockname()[1]
 
     @property
@@ -88,7 +89,7 @@ class TcpProxy:
         if self._server is not None:
             self._server.close()
             self._server = None
-            self._socket = _bound(self.port)
+            self._socket = bound(self.port)
         self.cut()
 
     async def listen(self) -> None:
@@ -147,14 +148,6 @@ class TcpProxy:
             link.client.write(chunk)
             await link.client.drain()
         link.cut()
-
-
-def _bound(port: int) -> socket.socket:
-    """A socket to which connections are refused until it listens."""
-    bound = socket.socket()
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    bound.bind(("127.0.0.1", port))
-    return bound
 
 
 @asynccontextmanager

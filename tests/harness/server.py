@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import requests
 
-from tests.harness.ports import free_port
+from tests.harness.ports import reserved_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GROUP_PATH = "/apis/garden.sapcloud.io/v1beta1"
@@ -43,7 +43,7 @@ class ServerProcess:
         `environment`: variables that the process gets besides the test's own.
         `program`: what Python runs; it takes quotaapi's arguments."""
         self.data_dir = data_dir
-        self.port = free_port()
+        self.port = reserved_port(self)
         self.log_path = data_dir.with_name(data_dir.name + ".log")
         self._program = program
         self._arguments = [*arguments]
