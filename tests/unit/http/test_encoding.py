@@ -1,5 +1,6 @@
 """Long answers in parts."""
 
+import asyncio
 import gzip
 import zlib
 from dataclasses import replace
@@ -9,7 +10,7 @@ import pytest
 from apis.meta import codec
 from apis.meta.transaction import Object, Record
 from quotaapi.endpoints.compression import HEADER, accepts_gzip, deflated, gzipped, trailer
-from quotaapi.endpoints.encoding import LongObject, json_parts, pretty_parts, yaml_parts
+from quotaapi.endpoints.encoding import LongObject, PlainList, json_parts, pretty_parts, yaml_parts
 from quotaapi.registry.heavy import Heavy
 
 TEXT = "one line\nand another: 'quoted'\n\n  last"
@@ -72,3 +73,11 @@ def test_parts_are_one_stream_of_gzip() -> None:
 )
 def test_gzip_is_used_where_it_is_accepted(header: str, accepted: bool) -> None:
     assert accepts_gzip(header) is accepted
+
+
+async def test_a_plain_list_is_made_once_for_all_who_ask_at_the_same_time() -> None:
+    shared = PlainList(b"[", a_long_object(5_000, "items").records, b"]")
+
+    first, *others = await asyncio.gather(*(shared.body() for _ in range(5)))
+
+    assert all(other is first for other in others)
