@@ -66,7 +66,12 @@ async def full(tmp_path: Path) -> AsyncIterator[Served]:
     """A server with OBJECTS quotas."""
     with (
         running_etcd(tmp_path / "etcd") as etcd,
-        ServerProcess(tmp_path / "server", etcd_servers=etcd.endpoint) as server,
+        ServerProcess(
+            tmp_path / "server",
+            etcd_servers=etcd.endpoint,
+            # On a busy machine the list as YAML takes longer than an answer may by default.
+            arguments=("--request-timeout", "300s"),
+        ) as server,
     ):
         async with server.client() as session:
             await Api(session).have(a_quota())
