@@ -12,7 +12,8 @@ What has expired, is about to, or does not name the bind address is made anew at
 import ipaddress
 import os
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -74,26 +75,32 @@ def material(data_dir: Path) -> Material:
     )
 
 
-def server_context(
-    cert: Path, key: Path, client_cas: Sequence[Path], more_client_cas: bytes = b""
-) -> ssl.SSLContext:
+@dataclass(frozen=True, slots=True)
+class ServingPair:
+    """A serving certificate, with what is sent along, and its key: PEM, as the files held them."""
+
+    cert: bytes
+    key: bytes
+
+    @classmethod
+    def read(cls, cert: Path, key: Path) -> "ServingPair":
+        """Raises OSError."""
+        return cls(cert.read_bytes(), key.read_bytes())
+
+
+def server_context(pair: ServingPair, client_cas: bytes) -> ssl.SSLContext:
     """TLS 1.2 or newer; a client certificate is asked for, not required, and must be one of ours.
 
-    `more_client_cas`: DER, one after the other. Raises OSError for what cannot be used.
+    `client_cas`: DER, one after the other. Raises OSError for what cannot be used.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
+    # Python loads a certificate from paths alone. What is in memory serves on when its files are
+    # gone, so it is shown as files that exist nowhere else.
+    with _anonymous_file(pair.cert) as cert, _anonymous_file(pair.key) as key:
         context.load_cert_chain(cert, key)
-    except OSError as error:  # which names neither file
-        raise OSError(f"{cert} and {key}: {error}") from error
-    for authority in client_cas:
-        try:
-            context.load_verify_locations(authority)
-        except OSError as error:
-            raise OSError(f"{authority}: {error}") from error
-    if more_client_cas:
-        context.load_verify_locations(cadata=more_client_cas)
+    if client_cas:
+        context.load_verify_locations(cadata=client_cas)
     context.verify_mode = ssl.CERT_OPTIONAL
     # A bundle may hold an authority that another one signed: it is trusted by itself, as in Go.
     context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
@@ -104,6 +111,14 @@ def server_context(
     # HTTP/2 is not spoken here; clients that offer both must hear so.
     context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+@contextmanager
+def _anonymous_file(content: bytes) -> Iterator[str]:
+    with os.fdopen(os.memfd_create("pem"), "wb") as file:
+        file.write(content)
+        file.flush()
+        yield f"/proc/self/fd/{file.fileno()}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from aiohttp import web
 from admission.plugins.lookups import NamespaceLookup, ReferenceChecker
 from quotaapi.auth.certificates import CertificateAuthenticator
 from quotaapi.auth.interface import Authenticator, Authorizer
-from quotaapi.auth.peers import NOBODY, Peer, subject_of
+from quotaapi.auth.peers import Peer, Peers
 from quotaapi.auth.standalone import AllowAuthenticated, NoNamespaces, UncheckedReferences
 from quotaapi.auth.tokens import TokenAuthenticator
 
@@ -37,14 +37,7 @@ class Access:
     audited: bool = False
 
 
-def verified_by_tls(request: web.BaseRequest) -> Peer:
-    """Where every authority that TLS trusts vouches for users."""
-    transport = request.transport
-    certificate = transport.get_extra_info("peercert") if transport is not None else None
-    return Peer(client=subject_of(certificate)) if certificate else NOBODY
-
-
-def stand_alone(token_auth_file: Path | None) -> Access:
+def stand_alone(token_auth_file: Path | None, peers: Peers) -> Access:
     """Raises OSError, TokenFileError."""
     # A certificate is the connection's, so it comes before what one request says.
     authenticators: list[Authenticator] = [CertificateAuthenticator()]
@@ -55,5 +48,5 @@ def stand_alone(token_auth_file: Path | None) -> Access:
         authorizer=AllowAuthenticated(),
         references=UncheckedReferences(),
         namespaces=NoNamespaces(),
-        identify=verified_by_tls,
+        identify=peers.of_request,
     )

@@ -42,19 +42,40 @@ class Malformed(ValueError):
     """A ConfigMap that is not what it should be."""
 
 
-def parse(data: Mapping[str, str]) -> ClusterTrust:
-    """Raises Malformed. Without a requestheader CA nobody speaks for others."""
+NOBODY: Final = ClusterTrust(Authorities(), Authorities(), None)
+
+
+def parse(data: Mapping[str, str], before: ClusterTrust) -> tuple[ClusterTrust, str]:
+    """What counts by this ConfigMap, and what is wrong with it.
+
+    The client CA, and what is said of the front proxy, are each taken by itself: what is malformed
+    is as `before`. Without a requestheader CA nobody speaks for others.
+    """
+    client, proxy, headers = before.client, before.proxy, before.headers
+    wrong = []
+    try:
+        client = _authorities(data, "client-ca-file")
+    except Malformed as error:
+        wrong.append(str(error))
+    try:
+        proxy, headers = _front_proxy(data)
+    except Malformed as error:
+        wrong.append(str(error))
+    return ClusterTrust(client, proxy, headers), "; ".join(wrong)
+
+
+def _front_proxy(data: Mapping[str, str]) -> tuple[Authorities, RequestHeaders | None]:
+    """Raises Malformed; an authority without the names that it may bear admits too many."""
     proxy = _authorities(data, "requestheader-client-ca-file")
-    headers = None
-    if proxy.pem:
-        headers = RequestHeaders(
-            allowed_names=frozenset(_names(data, "requestheader-allowed-names")),
-            user=_names(data, "requestheader-username-headers"),
-            uid=_names(data, "requestheader-uid-headers"),
-            group=_names(data, "requestheader-group-headers"),
-            extra_prefix=_names(data, "requestheader-extra-headers-prefix"),
-        )
-    return ClusterTrust(_authorities(data, "client-ca-file"), proxy, headers)
+    if not proxy.pem:
+        return proxy, None
+    return proxy, RequestHeaders(
+        allowed_names=frozenset(_names(data, "requestheader-allowed-names")),
+        user=_names(data, "requestheader-username-headers"),
+        uid=_names(data, "requestheader-uid-headers"),
+        group=_names(data, "requestheader-group-headers"),
+        extra_prefix=_names(data, "requestheader-extra-headers-prefix"),
+    )
 
 
 def _authorities(data: Mapping[str, str], key: str) -> Authorities:
@@ -93,15 +114,16 @@ class ClusterConfig:
         self._changed = changed
         self._sleep = sleep
         self._data: Mapping[str, str] | None = None
-        self._headers: RequestHeaders | None = None
+        self._trust = NOBODY
         self._why = "it was not read yet"
+        """Until the whole of it was good once."""
 
     def headers(self) -> RequestHeaders | None:
-        return self._headers
+        return self._trust.headers
 
     def check(self) -> str:
         """What was read once serves until it is read again."""
-        return "" if self._data is not None else f"ConfigMap {NAMESPACE}/{NAME}: {self._why}"
+        return f"ConfigMap {NAMESPACE}/{NAME}: {self._why}" if self._why else ""
 
     async def run(self) -> None:
         retry = Retry(f"ConfigMap {NAMESPACE}/{NAME}")
@@ -109,8 +131,8 @@ class ClusterConfig:
             try:
                 version = await self._read()
             except KubeUnavailable as error:
-                self._why = str(error)
-                await self._sleep(retry.failed(self._why))
+                self._why = str(error) if self._why else ""
+                await self._sleep(retry.failed(str(error)))
                 continue
             retry.worked()
             await self._sleep(MIN_PAUSE_SECONDS)
@@ -133,15 +155,18 @@ class ClusterConfig:
         return version
 
     def _take(self, data: Mapping[str, str]) -> None:
+        """A half-written bundle must not lock out those whom the last good one lets in."""
+        trust, wrong = parse(data, self._trust)
+        self._data, self._trust = data, trust
         try:
-            trust = parse(data)
             self._changed(trust)
-        except (Malformed, OSError) as error:
-            # A half-written bundle must not lock out those whom the last good one lets in.
-            self._why = str(error)
-            _log.warning("ConfigMap %s/%s is malformed: %s", NAMESPACE, NAME, error)
+        except OSError as error:
+            wrong = str(error)
+        if wrong:
+            self._why = wrong if self._why else ""
+            _log.warning("ConfigMap %s/%s is malformed: %s", NAMESPACE, NAME, wrong)
             return
-        self._data, self._headers = data, trust.headers
+        self._why = ""
         _log.info("ConfigMap %s/%s read: its authorities count from now on", NAMESPACE, NAME)
 
     async def _wait_changed(self, version: str) -> None:

@@ -6,13 +6,11 @@ authorization (SubjectAccessReview), and for what else is looked up (namespaces,
 
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-from aiohttp import web
 
 from quotaapi.auth.access import Access
 from quotaapi.auth.accessreview import AccessReviewAuthorizer, ClusterReferences
@@ -20,11 +18,11 @@ from quotaapi.auth.anonymous import AnonymousAuthenticator
 from quotaapi.auth.certificates import CertificateAuthenticator
 from quotaapi.auth.clusterconfig import ClusterConfig, ClusterTrust
 from quotaapi.auth.following import follow
-from quotaapi.auth.interface import Authenticator, ClusterAccessError
+from quotaapi.auth.interface import Authenticator
 from quotaapi.auth.kube import KubeClient
 from quotaapi.auth.namespaces import PATH as NAMESPACES
 from quotaapi.auth.namespaces import ClusterNamespaces
-from quotaapi.auth.peers import NOBODY, Peer, Peers
+from quotaapi.auth.peers import Peers
 from quotaapi.auth.reachability import ClusterAsker, Reachability
 from quotaapi.auth.requestheader import RequestHeaderAuthenticator
 from quotaapi.auth.tokenreview import TokenReviewAuthenticator
@@ -62,24 +60,27 @@ async def connect(
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """`trusted` is told (DER) whose certificates TLS is to accept; `spawn` owns questions."""
+    """`trusted` is told (DER) whose certificates TLS is to accept; `spawn` owns questions.
+
+    `client_ca`: what --client-ca-file holds.
+    """
 
     clock: Callable[[], datetime]
     monotonic: Callable[[], float]
     spawn: Spawn
     trusted: Callable[[bytes], None]
-    client_ca_file: Path | None = None
+    client_ca: Authorities = field(default_factory=Authorities)
     token_auth_file: Path | None = None
 
 
 class Delegation:
-    """`access` is what the server works with; `reread` when --client-ca-file changed."""
+    """`access` is what the server works with."""
 
     def __init__(self, clients: Clients, around: Surroundings) -> None:
         """Raises OSError, ClusterAccessError, TokenFileError."""
         self._around = around
         self._cluster: ClusterTrust | None = None
-        self._client_ca = _authorities(around.client_ca_file)
+        self._client_ca = around.client_ca
         self._peers = Peers(around.clock)
         reachability = Reachability()
         timing: dict[str, Any] = {"monotonic": around.monotonic, "spawn": around.spawn}
@@ -97,7 +98,7 @@ class Delegation:
             authorizer=authorizer,
             references=ClusterReferences(authorizer, main),
             namespaces=namespaces,
-            identify=self._identify,
+            identify=self._peers.of_request,
             checks={
                 "kube-apiserver": reachability.check,
                 "authentication-configuration": config.check,
@@ -126,9 +127,9 @@ class Delegation:
             AnonymousAuthenticator(),
         )
 
-    def reread(self) -> None:
-        """--client-ca-file is read again. Raises OSError, ClusterAccessError, and then nothing changes."""
-        self._client_ca = _authorities(self._around.client_ca_file)
+    def trust(self, client_ca: Authorities) -> None:
+        """--client-ca-file holds these now. Raises OSError where TLS does not take them."""
+        self._client_ca = client_ca
         self._trust()
 
     def _take(self, trust: ClusterTrust) -> None:
@@ -142,19 +143,6 @@ class Delegation:
         if cluster is not None:
             client = Authorities(b"\n".join((client.pem, cluster.client.pem)))
             proxy = cluster.proxy
-        self._around.trusted(client.der + proxy.der)
+        # Who is vouched for no more is nobody at once, whatever TLS makes of the rest.
         self._peers.trust(client=client, proxy=proxy)
-
-    def _identify(self, request: web.BaseRequest) -> Peer:
-        transport = request.transport
-        connection = transport.get_extra_info("ssl_object") if transport is not None else None
-        return self._peers.identify(connection) if connection is not None else NOBODY
-
-
-def _authorities(path: Path | None) -> Authorities:
-    if path is None:
-        return Authorities()
-    try:
-        return Authorities(path.read_bytes())
-    except ValueError as error:
-        raise ClusterAccessError(f"{path}: {error}") from error
+        self._around.trusted(client.der + proxy.der)

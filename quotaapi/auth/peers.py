@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from aiohttp import web
+
 from apis.meta.values import valueclass
 from quotaapi.trust import Authorities
 
@@ -67,6 +69,11 @@ class Peers:
         """From now on these count, for open connections too."""
         self._client, self._proxy = client, proxy
         self._generation += 1
+
+    def of_request(self, request: web.BaseRequest) -> Peer:
+        transport = request.transport
+        connection = transport.get_extra_info("ssl_object") if transport is not None else None
+        return self.identify(connection) if connection is not None else NOBODY
 
     def identify(self, connection: ssl.SSLObject) -> Peer:
         """`connection`: TLS has verified the peer's certificate, where it has one."""

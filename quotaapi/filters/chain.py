@@ -8,7 +8,7 @@ from datetime import datetime
 from aiohttp import web
 
 from apis.meta.resource import Resource
-from quotaapi.auth.access import Identify, verified_by_tls
+from quotaapi.auth.access import Identify
 from quotaapi.auth.interface import Authenticator, Authorizer
 from quotaapi.endpoints import requestinfo
 from quotaapi.endpoints.exchange import Exchange, Handler
@@ -47,7 +47,7 @@ class Filters:
     clock: Callable[[], datetime]
     new_id: Callable[[], str]
     heavy: Heavy
-    identify: Identify = verified_by_tls
+    identify: Identify
     audited: bool = False
     log_requests: bool = False
 

@@ -8,23 +8,48 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from apis.meta import errors
 from quotaapi import tls
 from quotaapi.auth.access import Access, stand_alone
+from quotaapi.auth.peers import Peers
 from quotaapi.config import Config
-from quotaapi.server.serving import ServingFiles, ServingTls
+from quotaapi.server.clientcas import ClientCas
+from quotaapi.server.serving import ServingTls
+from quotaapi.trust import Authorities
 
 _log = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 5.0
+"""Between two looks at the files of certificates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entrance:
-    """Who may do what, and the TLS of the connections that they come by."""
+    """Who may do what, and the TLS of the connections that they come by.
+
+    `trusted` is told whenever the files of client CAs hold others.
+    """
 
     access: Access
     serving: ServingTls
+    client_cas: ClientCas
+    trusted: Callable[[Authorities], None]
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            self.look()
+
+    def look(self) -> None:
+        """Files are taken each by itself: none that cannot be used holds up the others."""
+        self.serving.look()
+        if self.client_cas.look():
+            try:
+                self.trusted(self.client_cas.newest)
+            except OSError as error:
+                _log.warning("TLS does not take the new client CAs: %s", error)
 
 
 class Questions:
@@ -65,8 +90,17 @@ async def build_entrance(
     material = tls.ensure(config.data_dir, config.bind_address, clock)
     cas = [material.ca_cert, *([config.client_ca_file] if config.client_ca_file else [])]
     pair = _given_pair(config) or (material.server_cert, material.server_key)
-    serving = ServingTls(ServingFiles(*pair, tuple(cas)))
-    return Entrance(stand_alone(config.token_auth_file), serving)
+    client_cas = ClientCas(cas)
+    serving = ServingTls(*pair, client_cas.newest.der)
+    peers = Peers(clock)
+
+    def trusted(authorities: Authorities) -> None:
+        peers.trust(client=authorities, proxy=Authorities())
+        serving.trust(authorities.der)
+
+    trusted(client_cas.newest)
+    access = stand_alone(config.token_auth_file, peers)
+    return Entrance(access, serving, client_cas, trusted)
 
 
 async def _delegated(
@@ -89,24 +123,18 @@ async def _delegated(
         time.monotonic,
         ending,
     )
-    made: list[delegation.Delegation] = []
-
-    def reread() -> None:
-        for one in made:
-            one.reread()
-
-    cas = (config.client_ca_file,) if config.client_ca_file else ()
-    serving = ServingTls(ServingFiles(*_cluster_pair(config, clock), cas), reloaded=reread)
+    client_cas = ClientCas([config.client_ca_file] if config.client_ca_file else [])
+    serving = ServingTls(*_cluster_pair(config, clock))
     around = delegation.Surroundings(
         clock=clock,
         monotonic=time.monotonic,
         spawn=questions.spawn,
         trusted=serving.trust,
-        client_ca_file=config.client_ca_file,
+        client_ca=client_cas.newest,
         token_auth_file=config.token_auth_file,
     )
-    made.append(delegation.Delegation(clients, around))
-    return Entrance(made[0].access, serving)
+    delegated = delegation.Delegation(clients, around)
+    return Entrance(delegated.access, serving, client_cas, delegated.trust)
 
 
 def _given_pair(config: Config) -> tuple[Path, Path] | None:

@@ -148,7 +148,7 @@ def _start(
         "compaction": storage.compaction.run(),
         "etcd probe": server.probe.run(),
         "pulse": server.pulse.run(),
-        "serving certificates": entrance.serving.run(),
+        "certificates": entrance.run(),
         **{name: run() for name, run in entrance.access.running.items()},
     }
     if etcd is not None:

@@ -17,6 +17,7 @@ from apis.meta.request import UserInfo
 from quotaapi import tls
 from quotaapi.auth.certificates import CertificateAuthenticator
 from quotaapi.auth.interface import Authorizer, authenticated
+from quotaapi.auth.peers import Peers
 from quotaapi.auth.standalone import AllowAuthenticated
 from quotaapi.auth.tokens import TokenAuthenticator, _digest
 from quotaapi.endpoints import discovery, metrics, standalone
@@ -30,6 +31,7 @@ from quotaapi.filters.accounting import RequestCounts
 from quotaapi.filters.inflight import InflightLimit
 from quotaapi.registry.heavy import Heavy
 from quotaapi.server.listener import Listener
+from quotaapi.trust import Authorities
 from tests.fakes.rest import FakeRest
 
 GROUP_PATH = "/apis/garden.sapcloud.io/v1beta1"
@@ -77,7 +79,13 @@ async def http_server(
     authorizer: Authorizer | None = None,
 ) -> AsyncIterator[HttpServer]:
     material = tls.ensure(directory, "127.0.0.1", lambda: datetime.now(UTC))
-    context = tls.server_context(material.server_cert, material.server_key, [material.ca_cert])
+    pair = tls.ServingPair.read(material.server_cert, material.server_key)
+    authorities, peers = (
+        Authorities(material.ca_cert.read_bytes()),
+        Peers(lambda: datetime.now(UTC)),
+    )
+    peers.trust(client=authorities, proxy=Authorities())
+    context = tls.server_context(pair, authorities.der)
     fakes = {
         resource.plural: FakeRest(resource) for resource in (QUOTA, CLOUD_PROFILE, QUOTA_USAGE)
     }
@@ -108,6 +116,7 @@ async def http_server(
             clock=lambda: NOW,
             new_id=lambda: f"audit-{next(ids)}",
             heavy=Heavy(),
+            identify=peers.of_request,
         )
         alone = standalone.finder(filters.authorizer)
         listener = Listener(chain.build(filters, dispatcher(api, pages, alone)), context)

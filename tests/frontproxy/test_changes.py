@@ -121,6 +121,27 @@ async def test_a_user_of_the_client_ca_file_is_known_until_the_file_changes(
     assert (first, await accepted(server, user)) == (True, False)
 
 
+async def test_client_cas_change_while_the_serving_certificate_cannot_be_read(
+    server, cluster, authorities, client_ca_file, tmp_path
+) -> None:
+    old = authorities.strangers.client("carol")
+    connector = aiohttp.TCPConnector(ssl=server.tls(old), limit=1)
+    async with aiohttp.ClientSession(server.url, connector=connector) as session:
+        first = (await session.get(PATH)).status
+        server.pair.key.unlink()
+        of_file, of_cluster = Authority(tmp_path, "of-file"), Authority(tmp_path, "of-cluster")
+        client_ca_file.write_text(of_file.pem)
+        cluster.set_config(requestheader_client_ca_file="no certificate")
+        cluster.set_config(client_ca_file=of_cluster.pem)
+        await until(server, of_file.client("dave"), wanted=True)
+        await until(server, of_cluster.client("erin"), wanted=True)
+        second = (await session.get(PATH)).status
+
+    assert (first, second) == (200, 403)
+    assert not await accepted(server, old)
+    assert not await accepted(server, authorities.users.client("alice"))
+
+
 async def test_a_new_requestheader_ca_counts_and_the_old_one_does_not(
     server, cluster, authorities, tmp_path
 ) -> None:

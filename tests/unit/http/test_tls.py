@@ -9,6 +9,9 @@ import pytest
 
 from apis.meta import codec
 from quotaapi import kubeconfig, tls
+from quotaapi.server.clientcas import ClientCas
+from quotaapi.server.serving import ServingTls
+from quotaapi.trust import Authorities
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -74,7 +77,8 @@ def test_a_file_that_is_missing_or_spoilt_is_made_anew_with_what_depends_on_it(
 
     material = ensure(tmp_path)
 
-    context = tls.server_context(material.server_cert, material.server_key, [material.ca_cert])
+    pair = tls.ServingPair.read(material.server_cert, material.server_key)
+    context = tls.server_context(pair, Authorities(material.ca_cert.read_bytes()).der)
     client = ssl.create_default_context(cafile=str(material.ca_cert))
     client.load_cert_chain(material.admin_cert, material.admin_key)
     assert context.verify_mode is ssl.CERT_OPTIONAL
@@ -85,14 +89,12 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path) -> None:
     spoilt = tmp_path / "spoilt.crt"
     spoilt.write_bytes(b"garbage")
 
-    for cert, authority, named in (
-        (tmp_path / "absent.crt", made.ca_cert, "absent.crt"),
-        (spoilt, made.ca_cert, "spoilt.crt"),
-        (made.server_cert, tmp_path / "absent-ca.crt", "absent-ca.crt"),
-        (made.server_cert, spoilt, "spoilt.crt"),
-    ):
-        with pytest.raises(OSError, match=named):
-            tls.server_context(cert, made.server_key, [authority])
+    for cert in (tmp_path / "absent.crt", spoilt):
+        with pytest.raises(OSError, match=cert.name):
+            ServingTls(cert, made.server_key)
+    for authority in (tmp_path / "absent-ca.crt", spoilt):
+        with pytest.raises(OSError, match=authority.name):
+            ClientCas([made.ca_cert, authority])
 
 
 def test_the_kubeconfig_holds_all_that_kubectl_needs(tmp_path) -> None:
