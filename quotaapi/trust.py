@@ -1,7 +1,7 @@
 """Who signed a certificate. TLS verifies against the union of all authorities; which of them it was
 decides what a certificate is good for, and is found out here.
 
-The second door to `cryptography`, beside `tls`, which makes certificates.
+A door to `cryptography`, as `plainchain`, and as `tls`, which makes certificates.
 """
 
 from collections.abc import Sequence
@@ -18,6 +18,8 @@ from cryptography.x509.verification import (
     VerificationError,
 )
 
+from quotaapi import plainchain
+
 # The web's profile demands alternative names and key identifiers, which the certificates of
 # clusters mostly lack. Validity, signatures, path lengths and name constraints are checked all
 # the same; that a leaf may be a client's, TLS has checked.
@@ -25,6 +27,10 @@ _ANY_LEAF = ExtensionPolicy.permit_all()
 _ANY_AUTHORITY = ExtensionPolicy.permit_all().require_present(
     x509.BasicConstraints, Criticality.AGNOSTIC, None
 )
+
+
+class Refused(Exception):
+    """A certificate that none of the authorities vouches for."""
 
 
 class Authorities:
@@ -35,17 +41,30 @@ class Authorities:
         certificates = x509.load_pem_x509_certificates(pem) if pem.strip() else []
         self.pem = pem
         self.der = b"".join(c.public_bytes(serialization.Encoding.DER) for c in certificates)
+        self._certificates = certificates
         self._store = Store(certificates) if certificates else None
 
     def vouch_until(self, chain: Sequence[bytes], now: datetime) -> datetime | None:
+        """As `verify`; None where it refuses."""
+        try:
+            return self.verify(chain, now)
+        except Refused:
+            return None
+
+    def verify(self, chain: Sequence[bytes], now: datetime) -> datetime:
         """Until when a leaf (DER, with the certificates that were sent with it) counts as theirs.
 
-        None where it does not.
+        Raises Refused, which says why it does not.
         """
         if self._store is None or not chain:
-            return None
+            raise Refused("no authority is trusted")
         try:
-            leaf, *intermediates = (x509.load_der_x509_certificate(der) for der in chain)
+            leaf, *sent = (x509.load_der_x509_certificate(der) for der in chain)
+            if any(each.version is x509.Version.v1 for each in (leaf, *self._certificates)):
+                # The library knows version 3 only; what it refuses for that may still be good.
+                until = plainchain.until(leaf, sent, self._certificates, now)
+                if until is not None:
+                    return until
             verifier = (
                 PolicyBuilder()
                 .store(self._store)
@@ -53,9 +72,9 @@ class Authorities:
                 .extension_policies(ca_policy=_ANY_AUTHORITY, ee_policy=_ANY_LEAF)
                 .build_client_verifier()
             )
-            verified = verifier.verify(leaf, intermediates)
-        except (ValueError, VerificationError):
-            return None
+            verified = verifier.verify(leaf, sent)
+        except (ValueError, VerificationError) as error:
+            raise Refused(str(error)) from error
         return min(certificate.not_valid_after_utc for certificate in verified.chain)
 
 

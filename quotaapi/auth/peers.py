@@ -1,15 +1,21 @@
 """Whose certificate a connection was opened with, and which authorities vouch for it."""
 
+import logging
 import ssl
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from aiohttp import web
 
 from apis.meta.values import valueclass
-from quotaapi.trust import Authorities
+from quotaapi.trust import Authorities, Refused
+
+_log = logging.getLogger(__name__)
+
+_MAX_TOLD: Final = 1000
+"""Certificates whose refusal is remembered as told."""
 
 Subject = tuple[str, tuple[str, ...]]
 """(CN, every O)."""
@@ -63,6 +69,7 @@ class Peers:
         self._client = Authorities()
         self._proxy = Authorities()
         self._generation = 0
+        self._told: set[int] = set()
         self._known: WeakKeyDictionary[ssl.SSLObject, _Known] = WeakKeyDictionary()
 
     def trust(self, *, client: Authorities, proxy: Authorities) -> None:
@@ -90,11 +97,32 @@ class Peers:
         if not certificate:
             return _Known(NOBODY, self._generation, _FOR_EVER)
         subject, chain = subject_of(certificate), _sent_chain(connection)
-        client = self._client.vouch_until(chain, now)
-        proxy = self._proxy.vouch_until(chain, now)
+        client, why_no_client = _verify(self._client, chain, now)
+        proxy, why_no_proxy = _verify(self._proxy, chain, now)
+        if client is None and proxy is None:
+            self._tell(chain, subject, f"{why_no_client}; as a front proxy's: {why_no_proxy}")
         peer = Peer(subject if client else None, subject if proxy else None)
         # What is not vouched for stays so under these bundles, unless it begins to be valid later.
         return _Known(peer, self._generation, min(client or _FOR_EVER, proxy or _FOR_EVER))
+
+    def _tell(self, chain: list[bytes], subject: Subject, why: str) -> None:
+        """Once for each certificate."""
+        if len(self._told) >= _MAX_TOLD:
+            self._told.clear()
+        told = hash(tuple(chain[:1]))
+        if told not in self._told:
+            self._told.add(told)
+            _log.warning("the certificate of CN %r makes nobody known: %s", subject[0], why)
+
+
+def _verify(
+    authorities: Authorities, chain: list[bytes], now: datetime
+) -> tuple[datetime | None, str]:
+    """Until when they vouch for it; else why they do not."""
+    try:
+        return authorities.verify(chain, now), ""
+    except Refused as error:
+        return None, str(error)
 
 
 def _sent_chain(connection: ssl.SSLObject) -> list[bytes]:

@@ -7,11 +7,34 @@ are swapped by links, which watching misses.
 
 import logging
 import ssl
+import time
 from pathlib import Path
+from typing import ClassVar, Final
 
 from quotaapi import tls
 
 _log = logging.getLogger(__name__)
+
+
+TELL_SECONDS: Final = 60.0
+"""Between two lines about handshakes that failed for the same reason."""
+
+
+class _Connection(ssl.SSLObject):
+    """Says why a client's certificate was refused: OpenSSL then ends the connection, and all that
+    the client is told is an alert. Whose it was, OpenSSL does not say."""
+
+    told: ClassVar[dict[str, float]] = {}
+
+    def do_handshake(self) -> None:
+        try:
+            super().do_handshake()
+        except ssl.SSLCertVerificationError as error:
+            why, now = error.verify_message, time.monotonic()
+            if now - self.told.get(why, -TELL_SECONDS) >= TELL_SECONDS:
+                self.told[why] = now
+                _log.warning("a client's certificate is refused, its connection ended: %s", why)
+            raise
 
 
 class ServingTls:
@@ -28,6 +51,7 @@ class ServingTls:
         except OSError as error:  # which names neither file
             raise OSError(f"{cert} and {key}: {error}") from error
         self.context = tls.server_context(self._pair, client_cas)
+        self.context.sslobject_class = _Connection
         self.context.sni_callback = self._switch
 
     def trust(self, client_cas: bytes) -> None:

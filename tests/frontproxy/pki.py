@@ -1,6 +1,7 @@
 """Certificate authorities of a cluster, made for one test run."""
 
 import ipaddress
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -65,6 +66,20 @@ class Authority:
         )
         return self._write(f"{self._name}-{common}{'-below' if below else ''}", cert, key, chain)
 
+    def plain_client(self, common: str) -> Pair:
+        """Of X.509 version 1, which has no extensions: `cryptography` makes none."""
+        pair = Pair(self._directory / f"{common}-v1.crt", self._directory / f"{common}-v1.key")
+        signer, request = self._directory / "signer.key", self._directory / "request.csr"
+        signer.write_bytes(_pem(self._key))
+        for arguments in (
+            ("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+             "-keyout", pair.key, "-out", request, "-subj", f"/CN={common}"),
+            ("x509", "-req", "-in", request, "-out", pair.cert, "-days", "1", "-CA", self.path,
+             "-CAkey", signer, "-set_serial", "7"),
+        ):  # fmt: skip
+            subprocess.run(["openssl", *arguments], check=True, capture_output=True, timeout=20)
+        return pair
+
     def server(self, file_name: str, dns_names: Sequence[str] = SERVICE_NAMES) -> Pair:
         key = ec.generate_private_key(ec.SECP256R1())
         names: list[x509.GeneralName] = [x509.DNSName(name) for name in dns_names]
@@ -81,14 +96,16 @@ class Authority:
     ) -> Pair:
         pair = Pair(self._directory / f"{name}.crt", self._directory / f"{name}.key")
         pair.cert.write_bytes(cert.public_bytes(serialization.Encoding.PEM) + chain)
-        pair.key.write_bytes(
-            key.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
-            )
-        )
+        pair.key.write_bytes(_pem(key))
         return pair
+
+
+def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
 
 
 def _subject(common: str, organizations: tuple[str, ...]) -> x509.Name:

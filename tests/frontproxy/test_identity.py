@@ -58,6 +58,15 @@ async def test_a_proxy_certificate_below_the_requestheader_ca_counts(
     assert user_asked_for(cluster) == "alice"
 
 
+async def test_certificates_of_version_1_count(server, quotas, cluster, authorities) -> None:
+    await server.ask(quotas, pair=authorities.users.plain_client("bob"))
+    user = user_asked_for(cluster)
+    proxy = authorities.proxies.plain_client("front-proxy-client")
+    await server.ask(quotas, pair=proxy, headers={"X-Remote-User": "alice"})
+
+    assert (user, user_asked_for(cluster)) == ("bob", "alice")
+
+
 async def test_masters_of_the_front_proxy_pass_without_being_asked_for(
     server, quotas, cluster, authorities
 ) -> None:
@@ -110,6 +119,7 @@ async def test_a_strangers_certificate_does_not_get_in(server, quotas, authoriti
 
     with pytest.raises((ssl.SSLError, aiohttp.ClientError, ConnectionError)):
         await server.ask(quotas, pair=stranger, headers=CLAIM)
+    assert "a client's certificate is refused, its connection ended" in server.log()
 
 
 @pytest.mark.parametrize(
