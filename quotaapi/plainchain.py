@@ -46,10 +46,10 @@ def until(
         for issuer in list(left):
             if not _may_issue(issuer, below, now, trusted=False):
                 continue
-            ends = next((end for each, end in reached if _issued(issuer, each)), None)
-            if ends is not None:
+            signed = next((end for each, end in reached if _issued(issuer, each)), None)
+            if signed is not None:
                 left.remove(issuer)
-                further.append((issuer, min(ends, issuer.not_valid_after_utc)))
+                further.append((issuer, min(signed, issuer.not_valid_after_utc)))
         reached = further
     return None
 
