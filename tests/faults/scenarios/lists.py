@@ -16,9 +16,9 @@ from tests.harness.server import GROUP_PATH, ServerProcess
 
 PADDING = 1_300
 """With it a quota is as long as an ordinary shoot, 1.8 KB."""
-EACH_KIB = 700
-"""What an answer may take, however long it is: TLS's buffers, and, while others write, references to
-the 20,000 records of its own version."""
+EACH_KIB = 400
+"""What an answer may take, however long it is: a piece, 250 KiB of TLS's buffers, and, while others
+write, a share of the references to the 20,000 records of its version."""
 LOAD_KIB = 96 * 1024
 """What the others' objects and events may take meanwhile."""
 READ_BYTES = 64 * 1024
