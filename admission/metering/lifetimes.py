@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from apis.garden.v1beta1.shoot import CREATION_TIME, EXPIRATION
 from apis.meta.fields import FieldError, invalid
@@ -20,6 +21,11 @@ class Life:
 
     quota: tuple[str, str]
     days: int
+
+
+LIVES: Final = "lives"
+"""In `Attributes.relied_on` of a create: the lives, in the order of the binding's quotas, by which
+its expiration was judged and filled in."""
 
 
 @valueclass

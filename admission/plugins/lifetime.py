@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from admission.metering.cache import Parsed
-from admission.metering.lifetimes import Life, Verdict, life_of, on_create, on_update
+from admission.metering.lifetimes import LIVES, Life, Verdict, life_of, on_create, on_update
 from admission.plugins.lookups import SHOOTS, BindingQuotas, Rights
 from apis.garden.v1beta1.shoot import CREATION_TIME, EXPIRATION, binding_of
 from apis.meta import errors
@@ -50,6 +50,8 @@ class Lifetime:
 
     async def _on_create(self, attributes: Attributes, obj: Object) -> Verdict:
         lives = await self._lives_of(obj, attributes.namespace)
+        # The binding may come, and the quotas may change, before the shoot is stored.
+        attributes.relied_on[LIVES] = tuple(lives)
         return on_create(_annotations(obj), created=self._created(obj), lives=lives)
 
     async def _on_update(self, attributes: Attributes, obj: Object, old: Object) -> Verdict:

@@ -1,6 +1,6 @@
 """What a write of a shoot does to the books: charge, charge the difference, return."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from admission.interface import Intent
@@ -13,6 +13,7 @@ from admission.metering.charges import (
     is_reduction,
     same_demand,
 )
+from admission.metering.lifetimes import LIVES
 from admission.quota.books import Books, QuotaLedger, UsageLedger
 from admission.quota.ledger import NOTHING, Needs
 from admission.quota.usage import Usage, decode, difference, exceeded, refusal, refusals_text
@@ -124,6 +125,7 @@ class ShootChange:
             )
         header, asked = self._price(books, self._obj)
         route, ledgers = self._open(books)
+        self._check_lives(quota for quota, _, _ in ledgers)
         self._judge(books, route, ledgers, asked)
         if fold:
             delta = difference(decode(header.charge), decode(self._header.charge))
@@ -182,6 +184,18 @@ class ShootChange:
             usage = books.usage_ledger(stop.usage, quota)
             ledgers.append((quota, usage, books.quota_ledger(stop.quota) if stop.secret else None))
         return route, ledgers
+
+    def _check_lives(self, quotas: Iterable[QuotaView]) -> None:
+        """A new shoot's expiration was judged before its binding and quotas were guarded."""
+        relied_on = self._attributes.relied_on.get(LIVES)
+        if relied_on is not None and relied_on != tuple(
+            q.life for q in quotas if q.life is not None
+        ):
+            raise errors.timeout(
+                "the secret binding, or the lifetime that its quotas allow, changed meanwhile; "
+                "nothing was stored",
+                1,
+            )
 
     def _judge(
         self,

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from admission.metering.lifetimes import Life, life_of
 from admission.quota.usage import Limit, limits_of
 from apis.meta.keys import (
     binding_ledger_key,
@@ -25,7 +26,7 @@ NAME_MAX = 253
 class QuotaView:
     """`secret`: one budget for all projects; otherwise a budget for each project on its own.
 
-    `machine_types`: the types allowed, None where all are.
+    `machine_types`: the types allowed, None where all are. `life`: None where it is not limited.
     """
 
     key: str
@@ -35,6 +36,7 @@ class QuotaView:
     limits: tuple[Limit, ...]
     hard: Mapping[str, str]
     machine_types: frozenset[str] | None
+    life: Life | None
     terminating: bool
 
 
@@ -83,6 +85,7 @@ def quota_view(record: Record) -> QuotaView:
         limits=limits_of(hard),
         hard=hard,
         machine_types=frozenset(types) if types is not None else None,
+        life=life_of(obj),
         terminating="deletionTimestamp" in metadata,
     )
 

@@ -39,6 +39,8 @@ class Attributes:
     looks at the operation may add to it; said twice counts once, since plugins may run again.
     `defaulted`: field path -> what admission filled it in from, for refusals not to speak as if the
     client had written it.
+    `relied_on`: what plugins read of other objects before those were guarded, by a name of the
+    plugin's. Whoever decides under guards compares it with what is stored then.
     """
 
     operation: Operation
@@ -52,3 +54,4 @@ class Attributes:
     dry_run: bool = False
     warnings: list[str] = field(default_factory=list, compare=False)
     defaulted: dict[str, str] = field(default_factory=dict, compare=False)
+    relied_on: dict[str, object] = field(default_factory=dict, compare=False)
