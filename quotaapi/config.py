@@ -134,6 +134,9 @@ def _servers(text: str) -> tuple[str, ...]:
     for server in servers:
         if not server.startswith(("http://", "https://")):
             raise argparse.ArgumentTypeError(f"{server}: an endpoint is http://... or https://...")
+    if not servers:
+        # An empty variable of a deployment: an etcd of each replica's own would admit for itself.
+        raise argparse.ArgumentTypeError("names no endpoint; leave it out for an etcd of its own")
     return servers
 
 

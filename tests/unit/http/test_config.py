@@ -155,6 +155,8 @@ def test_flags_that_make_no_sense_are_refused(flags) -> None:
         ["--workers", "0"],
         ["--etcd-servers", "a:1"],
         ["--workers", "many"],
+        ["--etcd-servers", ""],
+        ["--etcd-servers", " , "],
         ["--request-timeout", "x"],
         ["--resync-interval", "0"],
         ["--etcd-compaction-interval", "0s"],
