@@ -36,6 +36,11 @@ class Credentials(Protocol):
         """The same of a certificate that the requestheader CA signed: no user's, but a proxy's."""
         ...
 
+    @property
+    def stranger(self) -> bool:
+        """Whether there is a certificate that is neither."""
+        ...
+
 
 class Authenticator(Protocol):
     """One way to tell who asks. They are asked in order; the first answer counts."""

@@ -27,11 +27,12 @@ class Peer:
 
     `client`: a client CA signed it, it is a user's. `proxy`: the requestheader CA signed it; its
     CN may be one that speaks for others. One certificate can be both only where an operator
-    trusts one CA for both.
+    trusts one CA for both. `stranger`: it showed a certificate that counts as neither.
     """
 
     client: Subject | None = None
     proxy: Subject | None = None
+    stranger: bool = False
 
 
 NOBODY = Peer()
@@ -99,9 +100,10 @@ class Peers:
         subject, chain = subject_of(certificate), _sent_chain(connection)
         client, why_no_client = _verify(self._client, chain, now)
         proxy, why_no_proxy = _verify(self._proxy, chain, now)
-        if client is None and proxy is None:
+        stranger = client is None and proxy is None
+        if stranger:
             self._tell(chain, subject, f"{why_no_client}; as a front proxy's: {why_no_proxy}")
-        peer = Peer(subject if client else None, subject if proxy else None)
+        peer = Peer(subject if client else None, subject if proxy else None, stranger)
         # What is not vouched for stays so under these bundles, unless it begins to be valid later.
         return _Known(peer, self._generation, min(client or _FOR_EVER, proxy or _FOR_EVER))
 

@@ -35,6 +35,10 @@ class RequestCredentials:
     def proxy(self) -> Subject | None:
         return self.peer.proxy
 
+    @property
+    def stranger(self) -> bool:
+        return self.peer.stranger
+
 
 def with_authentication(
     inner: Handler, authenticators: Sequence[Authenticator], identify: Identify

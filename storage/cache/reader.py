@@ -41,6 +41,12 @@ from storage.versioner import LAST_POSITION, list_version, position_of, revision
 PAGE_KEYS = 1_000
 """Keys per range request to etcd where the client set no smaller limit."""
 
+FIRST_PAGE_KEYS = 16
+"""Of the first one, which tells how large the records are."""
+
+PAGE_BYTES = 4 * 1024 * 1024
+"""Of the records of one range request, as far as those before tell."""
+
 RANGES_AT_ONCE = 4
 """Answers of etcd's are decoded as a whole, which takes some ten times their records."""
 
@@ -239,10 +245,11 @@ class CacheReader:
         limit, predicate = options.limit, options.predicate
         records: list[Record] = []
         turn = await self._turns.begin()
+        most = FIRST_PAGE_KEYS
         while True:
-            size = PAGE_KEYS
+            size = most
             if limit and predicate is None:
-                size = min(PAGE_KEYS, limit - len(records))
+                size = min(most, limit - len(records))
             async with self._ranges:
                 page = await self._backend.range(
                     prefix, start_after=start_after, limit=size, revision=revision
@@ -262,6 +269,7 @@ class CacheReader:
             if not page.more or not page.records:
                 return Page(records, version)
             start_after = page.records[-1].key
+            most = _page_keys(page.records)
 
     def _shared(self, record: Record) -> Record:
         """The cache's own, where it is the same: lists of the past share what has not changed."""
@@ -350,6 +358,12 @@ class CacheReader:
     def _check_reached(resource_version: int | None, revision: int) -> None:
         if resource_version and revision < revision_of(resource_version):
             raise TooLargeResourceVersion(resource_version, list_version(revision))
+
+
+def _page_keys(records: Sequence[Record]) -> int:
+    """How many keys to ask for after `records`, which are some."""
+    mean = sum(len(record.body) for record in records) // len(records)
+    return max(1, min(PAGE_KEYS, PAGE_BYTES // max(mean, 1)))
 
 
 def _is_exact(options: ListOptions) -> bool:

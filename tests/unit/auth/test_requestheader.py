@@ -18,6 +18,7 @@ NAMES = RequestHeaders(
 
 class Credentials:
     subject = None
+    stranger = False
 
     def __init__(self, headers, proxy=("front-proxy-client", ())) -> None:
         self.headers = CIMultiDict(headers)

@@ -86,6 +86,7 @@ async def test_a_token_holds_for_ten_seconds_accepted_or_not(user) -> None:
 
 class Bearer:
     subject = proxy = None
+    stranger = False
 
     def __init__(self, token: str) -> None:
         self.headers = CIMultiDict({"Authorization": f"Bearer {token}"})

@@ -11,6 +11,7 @@ from quotaapi.auth.tokens import TokenAuthenticator, TokenFileError
 class Bearer:
     subject = None
     proxy = None
+    stranger = False
 
     def __init__(self, header: str) -> None:
         self.headers = CIMultiDict({"Authorization": header} if header else {})

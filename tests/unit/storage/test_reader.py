@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from apis.meta.transaction import Delete, Put, Transaction, Unavailable
-from storage.cache.reader import Patience
+from storage.cache.reader import PAGE_BYTES, Patience
 from storage.interface import (
     BadContinueToken,
     Expired,
     Facts,
     ListOptions,
+    RawPage,
     TooLargeResourceVersion,
 )
 from storage.stack import Stack
@@ -315,6 +316,32 @@ async def test_a_long_list_by_a_selector_lets_other_tasks_run() -> None:
         running_beside.cancel()
         assert len(page.records) == 45
         assert turns >= 2
+
+
+async def test_a_long_list_of_the_past_asks_etcd_for_few_bytes_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However large the objects are: an answer of etcd's is decoded as a whole."""
+    backend, asked = await _filled(), list[int]()
+    of_backend = backend.range
+
+    async def noted(prefix: str, *, limit: int = 0, **more: Any) -> RawPage:
+        asked.append(limit)
+        return await of_backend(prefix, limit=limit, **more)
+
+    monkeypatch.setattr(backend, "range", noted)
+    keys = [shoot_key(f"large-{number:02}") for number in range(60)]
+    large = {"large": "x" * (PAGE_BYTES // 20)}
+    await backend.commit(
+        Transaction(dict.fromkeys(keys, 0), [a_put(key, labels=large) for key in keys])
+    )
+    await backend.commit(creating(shoot_key("later")))
+    async with running(backend, backend.commit) as stack:
+        asked.clear()
+        page = await stack.reader.list(SHOOTS, ListOptions(resource_version=7_999, match="Exact"))
+
+    assert len(page.records) == 65
+    assert max(asked) <= 20
 
 
 async def test_a_watch_resumes_at_every_version_of_a_transaction() -> None:
