@@ -2,6 +2,8 @@
 
 import argparse
 from collections.abc import Iterable
+from errno import EACCES, EISDIR
+from os import R_OK, access, strerror
 from pathlib import Path
 from typing import NoReturn
 
@@ -40,7 +42,12 @@ def file_faults(files: Iterable[tuple[str, Path]]) -> list[str]:
     faults = []
     for option, path in files:
         try:
-            path.open("rb").close()
+            # Not opened: a pipe may be read once.
+            if path.is_dir():
+                raise IsADirectoryError(EISDIR, strerror(EISDIR))
+            path.stat()
+            if not access(path, R_OK):
+                raise PermissionError(EACCES, strerror(EACCES))
         except OSError as error:
             faults.append(f"{option} {path}: {error.strerror}")
     return faults

@@ -1,7 +1,7 @@
 """List, then watch from there, for ever: how what the cluster holds is kept up with."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any, Final, Protocol
 
@@ -43,8 +43,9 @@ async def follow(
         try:
             if not version:
                 version = await _list(client, path, follower)
-                retry.worked()
-            version = await _watch(client, path, follower, version, watch_seconds)
+            events = _events(client, path, version, watch_seconds)
+            version = await _apply(events, follower, version, retry.worked)
+            retry.worked()
         except KubeUnavailable as error:
             follower.lost(str(error))
             pause_seconds = retry.failed(str(error))
@@ -61,15 +62,25 @@ async def _list(client: KubeClient, path: str, follower: Follower) -> str:
     return version
 
 
-async def _watch(
-    client: KubeClient, path: str, follower: Follower, version: str, seconds: int
-) -> str:
-    """The version to go on from; empty: list again, that version is gone."""
+def _events(
+    client: KubeClient, path: str, version: str, seconds: int
+) -> AsyncGenerator[Mapping[str, Any], None]:
     query = {"resourceVersion": version, "allowWatchBookmarks": "true"}
     accept = f"{METADATA_ONLY},application/json"
-    events = client.watch(path, query=query, accept=accept, seconds=seconds)
+    return client.watch(path, query=query, accept=accept, seconds=seconds)
+
+
+async def _apply(
+    events: AsyncGenerator[Mapping[str, Any], None],
+    follower: Follower,
+    version: str,
+    worked: Callable[[], None],
+) -> str:
+    """The version to go on from; empty: list again, that version is gone. `worked`: not the list
+    alone, which may be allowed where the watch is not."""
     async with aclosing(events):
         async for event in events:
+            worked()
             kind, item = event.get("type"), event["object"]
             if kind == "ERROR":
                 return ""

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
@@ -41,6 +41,20 @@ class Refusing:
         raise KubeUnavailable(UNAUTHORIZED)
 
 
+class ListingOnly:
+    """A client that may list and not watch."""
+
+    async def request(self, *_what: object, **_how: object) -> Answer:
+        return Answer(200, {"items": [], "metadata": {"resourceVersion": "1"}})
+
+    async def watch(
+        self, *_what: object, **_how: object
+    ) -> AsyncGenerator[Mapping[str, Any], None]:
+        for event in list[Mapping[str, Any]]():
+            yield event
+        raise KubeUnavailable(UNAUTHORIZED)
+
+
 class Nobody:
     def replace(self, items: list[Mapping[str, Any]]) -> None: ...
     def put(self, item: Mapping[str, Any]) -> None: ...
@@ -58,7 +72,14 @@ def the_namespaces(sleep: Callable[[float], Awaitable[None]]) -> Awaitable[None]
     return follow(client, "/api/v1/namespaces", Nobody(), sleep=sleep)
 
 
-@pytest.mark.parametrize("what", [the_config, the_namespaces])
+def the_namespaces_that_may_be_listed(
+    sleep: Callable[[float], Awaitable[None]],
+) -> Awaitable[None]:
+    client: Any = ListingOnly()
+    return follow(client, "/api/v1/namespaces", Nobody(), sleep=sleep)
+
+
+@pytest.mark.parametrize("what", [the_config, the_namespaces, the_namespaces_that_may_be_listed])
 async def test_it_is_tried_ever_more_rarely_and_warned_of_once(what, caplog) -> None:
     sleep = Sleeper(6)
 
