@@ -216,14 +216,14 @@ REQUESTS: dict[str, Request] = {
                 }
             }
         ),
-        {200},
+        {422},
     ),
     "a merge of 150,000 fields": (
         "PATCH",
         f"{SHOOTS}/stands",
         MERGE,
         lambda: codec.encode({"spec": {"x": {f"k{n}": 1 for n in range(150_000)}}}),
-        {413},
+        {422},
     ),
     "an apply of 100,000 labels": (
         "PATCH",
