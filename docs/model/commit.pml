@@ -307,7 +307,11 @@ judge:
 		fence_seen = fence;
 		for (m : 0 .. 1) {
 			got_mod[m] = key_mod[m];
+#ifdef RECOGNISE_BY_KEY
+			got_mine[m] = key_mod[m] > guard[m]
+#else
 			got_mine[m] = key_mod[m] && key_id[m] == id
+#endif
 		};
 #ifndef BLIND_RETRY
 		if

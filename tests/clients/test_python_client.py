@@ -19,13 +19,14 @@ from apis.meta.codec import decode_json
 from apis.meta.transaction import Object
 from tests.builders import API_VERSION, a_binding, a_profile, a_quota, a_shoot, a_worker
 from tests.clients.python_client import KUBERNETES, api_client, dynamic_client, informer, lister
+from tests.faults.scenarios.storage import compact
 from tests.harness.server import GROUP_PATH, ServerProcess
 from tests.tcp_proxy import TcpProxy, tcp_proxy
 
 pytestmark = pytest.mark.integration
 
 WINDOW = 20
-"""Events that the server of these tests keeps: more of them, and older versions are gone."""
+"""Events that the server of these tests keeps: for older versions it asks etcd."""
 
 
 @pytest.fixture(scope="module")
@@ -253,7 +254,7 @@ async def test_an_informer_goes_on_after_a_disconnect(scene) -> None:
             assert cached(running) == scene.stored()
 
 
-async def test_an_informer_lists_anew_after_a_410(scene) -> None:
+async def test_an_informer_lists_anew_after_a_410(scene, etcd_url: str) -> None:
     with api_client(scene.server, scene.proxy.port) as client:
         list_quotas = lister(client, scene.namespace, "quotas")
         await scene.create("kept", "gone")
@@ -265,6 +266,7 @@ async def test_an_informer_lists_anew_after_a_410(scene) -> None:
             for number in range(3 * WINDOW):
                 await scene.label("kept", str(number))
             await scene.create("new")
+            await compact(etcd_url)
             await scene.proxy.listen()
             await asyncio.to_thread(told.wait_for, lambda told: "new" in told.names("ADDED"))
             await scene.create("after")
@@ -275,11 +277,14 @@ async def test_an_informer_lists_anew_after_a_410(scene) -> None:
             assert cached(running) == scene.stored()
 
 
-async def test_a_watch_of_a_version_that_is_gone_is_an_error_of_its_own(scene) -> None:
+async def test_a_watch_of_a_version_that_is_gone_is_an_error_of_its_own(
+    scene, etcd_url: str
+) -> None:
     await scene.create("first")
     version = scene.stored()[f"{scene.namespace}/first"]["metadata"]["resourceVersion"]
     for number in range(3 * WINDOW):
         await scene.label("first", str(number))
+    await compact(etcd_url)
 
     def watch() -> list[Any]:
         with api_client(scene.server) as client:

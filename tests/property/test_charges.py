@@ -113,7 +113,7 @@ def test_the_prices_that_are_kept_charge_the_same(profile: Object, workers: list
 @given(st.integers(1, 10**15), st.integers(0, 10**15), st.integers(10**9, 10**12))
 def test_a_ratio_is_compared_exactly(request: int, limit: int, ratio: int) -> None:
     limits = [{"type": "Shoot", "maxLimitRequestRatio": {"cpu": f"{ratio}n"}}]
-    allowed = parse_range({"metadata": {"name": "r"}, "spec": {"limits": limits}})
+    allowed = parse_range({"metadata": {"namespace": "n", "name": "r"}, "spec": {"limits": limits}})
     usage = UsageByType(Usage({"cpu": request}, {"cpu": limit}), (), ())
     assert bool(violations([allowed], usage)) == (limit * 10**9 > request * ratio)
 
@@ -121,7 +121,9 @@ def test_a_ratio_is_compared_exactly(request: int, limit: int, ratio: int) -> No
 @given(st.integers(1, 10**12))
 def test_one_and_a_half_is_not_rounded(request: int) -> None:
     limits = [{"type": "Shoot", "maxLimitRequestRatio": {"cpu": "1.5"}}]
-    allowed = [parse_range({"metadata": {"name": "r"}, "spec": {"limits": limits}})]
+    allowed = [
+        parse_range({"metadata": {"namespace": "n", "name": "r"}, "spec": {"limits": limits}})
+    ]
     most = request * 3 // 2
     for limit, refused in ((most, False), (most + 1, True)):
         usage = UsageByType(Usage({"cpu": request}, {"cpu": limit}), (), ())

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -57,6 +58,15 @@ def test_sigterm_ends_open_watches_and_the_process_cleanly_and_what_was_stored_s
         assert server.request("GET", f"{QUOTAS}/kept").status_code == 200
 
 
+@pytest.fixture
+def hang_up_counts() -> Iterator[None]:
+    """Also where these tests are run under nohup, which has SIGHUP ignored, by children too."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hang_up_counts")
 def test_the_end_of_its_terminal_ends_it_cleanly(tmp_path) -> None:
     with ServerProcess(tmp_path / "data") as server:
         code = server.end(signal.SIGHUP)
