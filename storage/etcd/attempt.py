@@ -135,7 +135,8 @@ class Attempt:
             self._succeed(applied_at)
             return ()
         decided_at = found.decided_at()
-        if decided_at is None:
+        # What had moved before the sending left no copy applicable, and no event is to be waited for.
+        if decided_at is None or 0 < decided_at <= self._known_revision:
             return self._route(found.moved, revision)
         self._decided_at = decided_at
         doubt = Unavailable("another copy of the write may have been applied")
