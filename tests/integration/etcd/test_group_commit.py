@@ -68,6 +68,22 @@ async def test_only_the_transactions_concerned_get_the_conflict(
         assert (statistics.conflicts, statistics.failed_compares, statistics.committed) == (1, 1, 6)
 
 
+async def test_a_conflict_with_what_moved_before_the_sending_waits_for_no_event(
+    etcd_process: EtcdProcess, prefix: str
+) -> None:
+    async with (
+        etcd_stack(etcd_process.endpoint, prefix=prefix) as other,
+        etcd_stack(etcd_process.endpoint, prefix=prefix) as stack,
+    ):
+        before = await other.commits.commit(create("k"))
+        moved = await other.commits.commit(update("k", before.revision))
+        assert await stack.store.current_revision() == moved.revision
+        with pytest.raises(Conflict):
+            await stack.commits.commit(update("k", before.revision))
+        # Nobody has written since: there was nothing to be told.
+        assert await stack.store.current_revision() == moved.revision
+
+
 async def test_a_moved_guard_that_several_share_is_a_conflict_for_each_of_them(
     etcd_process: EtcdProcess, prefix: str
 ) -> None:
