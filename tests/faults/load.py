@@ -106,7 +106,7 @@ class Load:
             if isinstance(outcome, Answer):
                 self._waits.append(loop.time() - began)
                 self._of_client[number] += 1
-            if not isinstance(outcome, Answer) or outcome.status in {429, 503, 504}:
+            if not isinstance(outcome, Answer) or outcome.status in {429, 503, 504, 507}:
                 await asyncio.sleep(PAUSE_SECONDS * rng.random())
 
     async def _create(

@@ -11,7 +11,7 @@ LABEL = "faults/token"
 Outcome = Answer | Exception
 """An exception: the connection ended without an answer."""
 
-_NOT_DONE = frozenset({400, 403, 404, 409, 413, 422, 429, 503})
+_NOT_DONE = frozenset({400, 403, 404, 409, 413, 422, 429, 503, 507})
 """Answers by which the server promises that nothing was stored."""
 
 

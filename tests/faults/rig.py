@@ -158,7 +158,7 @@ class Rig:
         outcome: object = None
         for _ in range(20):
             outcome = await attempt(api.delete_object(shoot))
-            if isinstance(outcome, Answer) and outcome.status not in {429, 503, 504}:
+            if isinstance(outcome, Answer) and outcome.status not in {429, 503, 504, 507}:
                 return outcome
             await asyncio.sleep(0.5)
         raise AssertionError(f"cannot delete {shoot['metadata']['name']}: {outcome}")

@@ -49,7 +49,7 @@ async def disk_is_full(bounds: Bounds) -> None:
 
 async def _until_refused(load: Load) -> None:
     async with asyncio.timeout(60):
-        while not load.promises.counts.get("create 503"):
+        while not load.promises.counts.get("create 507"):
             await asyncio.sleep(0.1)  # clients run into it
     await asyncio.sleep(1)
 
